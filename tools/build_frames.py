@@ -22,7 +22,7 @@ from gemm_course import records
 from gemm_course import widgets as see
 from gemm_course.widgets._calls import Call, call_of
 from gemm_course.widgets._frames import FRAMES, INDEX, packed, script, spec
-from gemm_course.widgets._living import described
+from gemm_course.widgets._lab_output import described
 
 SOURCES = Path(__file__).resolve().parent.parent / "notebooks" / "source"
 

@@ -45,7 +45,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 
-from gemm_course.widgets._living import MIME
+from gemm_course.widgets._lab_output import MIME
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for when this file is loaded as a module
 import folded_answers

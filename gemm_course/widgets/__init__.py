@@ -1,6 +1,7 @@
 """What a notebook shows: explorers, charts, sources and quizzes. ``from gemm_course import widgets as see``.
 
-Each name is loaded when it is first used. Where a call fails, a notebook shows a sentence (`_said.py`).
+Each name is loaded when it is first used. Where a call fails, a notebook shows a sentence instead of a
+traceback (`_errors_in_words.py`).
 """
 
 from importlib import import_module
@@ -59,7 +60,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"{__name__}._{_HOMES[name]}")
-    return import_module(f"{__name__}._said").spoken(name, getattr(module, name))
+    return import_module(f"{__name__}._errors_in_words").spoken(name, getattr(module, name))
 
 
 def __dir__() -> list[str]:

@@ -14,11 +14,11 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.model import issue_ceiling, occupancy
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _ladder as ladder
+from gemm_course.widgets._block_resources import OfStage
 from gemm_course.widgets._costs import Cost, cost
 from gemm_course.widgets._gpus import left_out, named
 from gemm_course.widgets._measured import SIZE
 from gemm_course.widgets._roofs import HOPPER, fp32_peak, rated, tensor_peak
-from gemm_course.widgets._taken import OfStage
 
 BUDGET_MS = 200
 

@@ -16,11 +16,10 @@ from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _ladder as ladder
+from gemm_course.widgets._errors_in_words import NotShown, asked, shown
 from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._gpus import left_out, of_gpus, to_measure
 from gemm_course.widgets._gpus import shown as shown_on
-from gemm_course.widgets._said import NotShown, asked, shown
-from lockstep import Report, emulate
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 

@@ -12,9 +12,9 @@ from gemm_course.figures import coverage as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import Stage
 from gemm_course.kernels.variants.fetch_only import fetch_only
+from gemm_course.widgets._errors_in_words import made_by, or_words
 from gemm_course.widgets._explorer import Explorer, StepThrough, explorer
 from gemm_course.widgets._fitting import shown
-from gemm_course.widgets._said import made_by, or_words
 from gemm_course.widgets._stages import stage_of
 from lockstep import Watch, emulate
 

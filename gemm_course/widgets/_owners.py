@@ -9,8 +9,8 @@ from operator import index
 from gemm_course.figures import owners as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.model.owner_maps import WARP, OwnerMap, Place, traced, traced_kernel
+from gemm_course.widgets._errors_in_words import NotShown, asked, learners_name, made_by, parameters_of, shown
 from gemm_course.widgets._explorer import Explorer, explorer
-from gemm_course.widgets._said import NotShown, asked, learners_name, made_by, parameters_of, shown
 
 BLOCK = 64  # rows and columns of the block's tile that is drawn: four warps of 32 by 32
 _TM1 = {"BM": BLOCK, "BN": BLOCK, "BK": 16, "WM": 32, "WN": 32, "TM": 1}

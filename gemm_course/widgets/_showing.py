@@ -11,5 +11,5 @@ LAB = "GEMM_COURSE_LAB"  # set for the kernels of a JupyterLab that has the cour
 
 def show(explorer: Any, call: Any) -> None:
     """Display an explorer. ``call`` made it, None if it cannot be repeated in another kernel."""
-    front_end = import_module(f"gemm_course.widgets.{'_living' if os.environ.get(LAB) else '_sliders'}")
+    front_end = import_module(f"gemm_course.widgets.{'_lab_output' if os.environ.get(LAB) else '_sliders'}")
     front_end.show(explorer, call)

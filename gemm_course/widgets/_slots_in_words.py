@@ -9,8 +9,8 @@ from gemm_course.kernels import Stage
 from gemm_course.model import GPUS
 from gemm_course.profiles import NoProfile, Profile, recorded, verdict
 from gemm_course.profiles.verdict import PARTS
+from gemm_course.widgets._block_resources import OfCode, OfStage
 from gemm_course.widgets._gpus import hardware
-from gemm_course.widgets._taken import OfCode, OfStage
 
 FEW_WARPS = "Few warps are no fault: more would help only in clocks in which none of these can issue."
 

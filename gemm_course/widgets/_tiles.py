@@ -19,12 +19,12 @@ from gemm_course.launching import run
 from gemm_course.model import occupancy
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _measured as sweep
+from gemm_course.widgets._block_resources import SWEPT, Taken, now
 from gemm_course.widgets._costs import cost
 from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._gpus import hardware, shown
 from gemm_course.widgets._measured import SIZE
 from gemm_course.widgets._roofs import fp32_peak, memories, roofs_in_words, tensor_peak
-from gemm_course.widgets._taken import SWEPT, Taken, now
 
 MEASURE = "Measure here"
 _FURTHER = 3  # measured choices shown from further than one step away

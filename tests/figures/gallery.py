@@ -31,7 +31,7 @@ from gemm_course.widgets import (
     _warp_reads,
     _wavefronts,
 )
-from gemm_course.widgets._taken import OfStage
+from gemm_course.widgets._block_resources import OfStage
 
 _STAGE = LADDER["thread_tiled_1d"]
 _KERNELS = [LADDER[name] for name in ("naive_uncoalesced", "naive_coalesced")]

@@ -13,7 +13,7 @@ from gemm_course.model.formulas import document_003 as document
 from gemm_course.model.owner_maps import NOBODY, SEVERAL
 from gemm_course.model.requests import wavefronts_of
 from gemm_course.widgets import _owners, _warp_reads
-from gemm_course.widgets._said import NotShown
+from gemm_course.widgets._errors_in_words import NotShown
 from tests.figures.page import faults
 
 SVG = "{http://www.w3.org/2000/svg}"

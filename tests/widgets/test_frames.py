@@ -6,7 +6,7 @@ import pytest
 
 from gemm_course.figures.picture import Picture
 from gemm_course.widgets import _frames
-from gemm_course.widgets._living import described
+from gemm_course.widgets._lab_output import described
 from tests.notebooks.builder import ROOT
 
 _spec = importlib.util.spec_from_file_location("build_frames", ROOT / "tools" / "build_frames.py")

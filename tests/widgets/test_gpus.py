@@ -10,7 +10,7 @@ from gemm_course import LADDER, records
 from gemm_course import widgets as see
 from gemm_course.figures.picture import Picture
 from gemm_course.model.gpus import GPUS, by_driver
-from gemm_course.widgets import _calls, _living, _occupancy, _roofs, _showing, _sliders, _tiles, asked
+from gemm_course.widgets import _calls, _lab_output, _occupancy, _roofs, _showing, _sliders, _tiles, asked
 from tests.records.made_up import NEW_ENOUGH, made_up_gpu
 
 MADE_UP = "Made-up GPU 1"  # is not in the course's table of GPUs
@@ -229,9 +229,9 @@ def test_a_folder_that_changes_is_read_again(made_up):
 
 def test_the_browser_gets_the_control_in_place_of_stored_frames(made_up, monkeypatch):
     make = see.tiles.makes_explorer
-    stored = _living.bundle(make("vectorized", tells_best=False, on="h200"), None)
+    stored = _lab_output.bundle(make("vectorized", tells_best=False, on="h200"), None)
     call = _calls.call_of(make, ("vectorized",), {"tells_best": False})
-    spec = _living.bundle(make("vectorized", tells_best=False), call)[_living.MIME]
+    spec = _lab_output.bundle(make("vectorized", tells_best=False), call)[_lab_output.MIME]
     assert spec["controls"][0]["label"] == "measured on" and spec["frames"] is None
     assert (
         spec["controls"][0]["rows"] == {"": ["H200", MADE_UP]} and spec["controls"][0]["kind"] == "segments"
@@ -242,7 +242,7 @@ def test_the_browser_gets_the_control_in_place_of_stored_frames(made_up, monkeyp
         return asked.answer(json.dumps(question)).data
 
     assert MADE_UP in answer([MADE_UP, *spec["at"][1:]])["picture"][1]
-    before = answer(stored[_living.MIME]["at"])  # an output from before there was anything to choose
+    before = answer(stored[_lab_output.MIME]["at"])  # an output from before there was anything to choose
     assert "H200" in before["picture"][1]
 
 

@@ -12,9 +12,9 @@ from gemm_course.figures.tank_words import sentence as figure_words
 from gemm_course.kernels import LADDER
 from gemm_course.model import GPUS, occupancy
 from gemm_course.profiles import recorded as recorded_profile
+from gemm_course.widgets import _block_resources, _occupancy
 from gemm_course.widgets import _measured as sweep
-from gemm_course.widgets import _occupancy, _taken
-from gemm_course.widgets._taken import OfCode, OfStage
+from gemm_course.widgets._block_resources import OfCode, OfStage
 
 HOPPER, AMPERE = (9, 0), (8, 6)
 TILED = LADDER["thread_tiled_2d"]
@@ -33,7 +33,7 @@ def offered(explorer, name):
 
 @pytest.fixture
 def without_compiler(monkeypatch):
-    for module in ("gemm_course.widgets._taken", "gemm_course.compiler.compile"):
+    for module in ("gemm_course.widgets._block_resources", "gemm_course.compiler.compile"):
         monkeypatch.setattr(f"{module}.why_no_compiler", lambda: "There is no compiler here.")
 
 
@@ -84,7 +84,7 @@ def test_what_is_nowhere_on_record_is_compiled():
 
 def test_what_is_on_record_is_compiled_when_asked_for_only(monkeypatch):
     asked = []
-    monkeypatch.setattr(_taken, "now", lambda *what: asked.append(what) or "Not here.")
+    monkeypatch.setattr(_block_resources, "now", lambda *what: asked.append(what) or "Not here.")
     subject = OfStage(TILED)
     subject.compile_unless_known(TILED.complete(), HOPPER)
     assert not asked
@@ -94,7 +94,7 @@ def test_what_is_on_record_is_compiled_when_asked_for_only(monkeypatch):
 
 def test_what_cannot_be_compiled_is_said(monkeypatch):
     if why_no_compiler():
-        monkeypatch.setattr(_taken, "why_no_compiler", lambda: None)
+        monkeypatch.setattr(_block_resources, "why_no_compiler", lambda: None)
     subject = OfStage(LADDER["mma_ring"])
     tiles = LADDER["mma_ring"].complete()
     subject.compile(tiles, AMPERE)
@@ -109,14 +109,14 @@ def test_the_compiler_stays_below_the_bound(stage, capability):
     """The bound is what the launch bounds leave a thread: the record has no stage that takes more."""
     code = recorded(stage, capability)
     if code is not None:
-        assert code.registers <= _taken.at_most(stage, stage.complete(), capability).registers
+        assert code.registers <= _block_resources.at_most(stage, stage.complete(), capability).registers
 
 
 @pytest.mark.parametrize("threads", range(32, 1025, 32))
 @pytest.mark.parametrize("blocks", [1, 2, 3, 5])
 def test_with_the_bound_so_many_blocks_find_registers(threads, blocks):
     if threads * blocks <= 2048:
-        registers = _taken.most_registers(threads, blocks, HOPPER)
+        registers = _block_resources.most_registers(threads, blocks, HOPPER)
         assert occupancy(threads, registers, 0).limits["registers"] >= blocks
         more = registers + 8
         assert more > 255 or occupancy(threads, more, 0).limits["registers"] < blocks

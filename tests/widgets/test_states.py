@@ -4,7 +4,7 @@ import pytest
 
 from gemm_course.figures.picture import Picture
 from gemm_course.widgets._explorer import Explorer, StepThrough
-from gemm_course.widgets._living import described
+from gemm_course.widgets._lab_output import described
 from gemm_course.widgets._states import RANGE, SEGMENTS, STEPS, Control, Controls
 
 

@@ -7,7 +7,7 @@ import json
 
 import nbformat
 
-from gemm_course.widgets._living import MIME as EXPLORER
+from gemm_course.widgets._lab_output import MIME as EXPLORER
 
 NEEDS_A_KERNEL = "application/vnd.jupyter.widget-view+json"
 

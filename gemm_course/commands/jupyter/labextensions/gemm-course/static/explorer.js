@@ -1,7 +1,7 @@
 /* Draws explorers: controls, and a picture for every state of them. The same in JupyterLab and on a page.
 
    gemmCourse.explore(element, spec, {still, ask}) draws one into an element. spec is what
-   gemm_course/widgets/_living.py writes; still is {source, alt} of the first state. Pictures come from the
+   gemm_course/widgets/_lab_output.py writes; still is {source, alt} of the first state. Pictures come from the
    stored frames of the spec's call, which are scripts in frames/ beside this one. For what is not stored
    there is ask(request), a function that promises {picture: [source, alt], words}, and throws an Error whose
    message says why it cannot; a page without Python leaves it out.

@@ -10,7 +10,7 @@ from traitlets.config import Config
 
 from gemm_course import widgets as see
 from gemm_course.figures.words import TITLE
-from gemm_course.widgets import _canvas, _charts, _said, _warp_and_memory
+from gemm_course.widgets import _canvas, _charts, _errors_in_words, _warp_and_memory
 
 SIZE = (64, 64, 64)
 NO_HISTORY = Config(HistoryManager={"enabled": False})
@@ -198,15 +198,15 @@ def test_a_fault_of_the_course_is_not_blamed_on_the_kernel_that_a_learner_handed
         see.warp_and_memory(endless_for_tall_blocks)
     assert not displayed and not hasattr(caught.value, "_render_traceback_")
     with pytest.raises(TypeError, match="divmod"):
-        _said.or_words(_warp_and_memory.draw)([endless_for_tall_blocks], 0, ("load", "A"))
+        _errors_in_words.or_words(_warp_and_memory.draw)([endless_for_tall_blocks], 0, ("load", "A"))
 
 
 def test_what_fails_later_is_a_picture_of_the_sentence():
     def draw(block):
         return _warp_and_memory.draw([endless_for_tall_blocks], 0, ("store", "C"), block=block)
 
-    assert not _said.or_words(draw)((32, 32)).alt.startswith(TITLE)
-    picture = _said.or_words(draw)((256, 1))
+    assert not _errors_in_words.or_words(draw)((32, 32)).alt.startswith(TITLE)
+    picture = _errors_in_words.or_words(draw)((256, 1))
     assert picture.alt.startswith(TITLE) and "still running after 1,000 iterations" in picture.alt
 
 

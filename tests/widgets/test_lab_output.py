@@ -10,7 +10,7 @@ import pytest
 from gemm_course import widgets as see
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.variants.kernel5_draft import STAGE as DRAFT
-from gemm_course.widgets import _calls, _frames, _living, asked
+from gemm_course.widgets import _calls, _frames, _lab_output, asked
 from gemm_course.widgets._calls import call_of
 from tests.notebooks.builder import ROOT
 
@@ -24,7 +24,7 @@ def shown(seen, function, *args, **kwargs):
     """The bundle and the spec of an explorer."""
     assert function(*args, **kwargs) is None
     bundle = seen.bundles[-1]
-    return bundle, bundle[_living.MIME]
+    return bundle, bundle[_lab_output.MIME]
 
 
 def ask(spec, at=None, **more):
@@ -34,7 +34,7 @@ def ask(spec, at=None, **more):
 
 def test_an_output_has_a_spec_a_still_and_words(seen):
     bundle, spec = shown(seen, see.grid, 4)
-    assert set(bundle) == {_living.MIME, "text/html", "text/plain"}
+    assert set(bundle) == {_lab_output.MIME, "text/html", "text/plain"}
     assert spec["call"] == ["grid", {"rows": 4}]
     labels = ["block (x × y)", "blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"]
     assert [control["label"] for control in spec["controls"]] == labels
@@ -139,10 +139,10 @@ def test_a_picture_that_is_returned_stays_one(seen):
 
 
 def test_numbers_in_equal_steps_are_short():
-    assert _living._short(tuple("012345")) == {"from": 0, "step": 1, "count": 6}
-    assert _living._short(("4", "8", "16")) == ["4", "8", "16"]
-    assert _living._short(("01", "02", "03")) == ["01", "02", "03"]
-    assert _living._short(("0",)) == ["0"]
+    assert _lab_output._short(tuple("012345")) == {"from": 0, "step": 1, "count": 6}
+    assert _lab_output._short(("4", "8", "16")) == ["4", "8", "16"]
+    assert _lab_output._short(("01", "02", "03")) == ["01", "02", "03"]
+    assert _lab_output._short(("0",)) == ["0"]
 
 
 def test_the_height_of_any_picture_is_known():
