@@ -13,7 +13,7 @@ How one is shown is decided in `gemm_course.widgets._showing`:
 - in the course's JupyterLab an output of an own MIME type (`_lab_output.py`) is drawn by the browser
   (``commands/jupyter/labextensions/gemm-course/static/explorer.js``), without a kernel, from stored frames
   (`_frames.py`); for a state that is not stored it asks Python (`asked.py`), which needs no cell to be run,
-- elsewhere with ipywidgets (`_sliders.py`).
+- elsewhere a widget (`_widget_output.py`) brings the same script, which asks Python for every other picture.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which front end shows an explorer: the browser in the course's JupyterLab, ipywidgets elsewhere."""
+"""How an explorer reaches the page: as an output of the course's JupyterLab, or as a widget elsewhere."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ LAB = "GEMM_COURSE_LAB"  # set for the kernels of a JupyterLab that has the cour
 
 def show(explorer: Any, call: Any) -> None:
     """Display an explorer. ``call`` made it, None if it cannot be repeated in another kernel."""
-    front_end = import_module(f"gemm_course.widgets.{'_lab_output' if os.environ.get(LAB) else '_sliders'}")
-    front_end.show(explorer, call)
+    output = "_lab_output" if os.environ.get(LAB) else "_widget_output"
+    import_module(f"gemm_course.widgets.{output}").show(explorer, call)

@@ -68,18 +68,19 @@ window.course = {
 
 
 @contextlib.contextmanager
-def jupyterlab(root: Path, *, kernels: bool = True, windowing: str | None = "none"):
+def jupyterlab(root: Path, *, kernels: bool = True, windowing: str | None = "none", course: bool = True):
     """Serve ``root`` and yield the base URL; a server of its own knows and trusts nothing from before.
 
     Without ``kernels`` it can only show notebooks. windowing: how cells out of sight are drawn. By default
-    they are drawn as well, so that a test can look at any; None leaves it to JupyterLab.
+    they are drawn as well, so that a test can look at any; None leaves it to JupyterLab. Without ``course``
+    it is a JupyterLab that knows nothing of the course's extension.
     """
     with tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as folder:
         home, port = Path(folder), _free_port()
         (home / "settings").mkdir()
         (home / "settings" / "overrides.json").write_text(json.dumps(_overrides(windowing)))
         log = home / "server.log"
-        options = {"env": _environment(home), "stderr": subprocess.STDOUT}
+        options = {"env": _environment(home, course), "stderr": subprocess.STDOUT}
         with (
             log.open("w") as file,
             child(_command(root, home, port, kernels), stdout=file, **options) as server,
@@ -114,14 +115,14 @@ def _command(root: Path, home: Path, port: int, kernels: bool) -> list[str]:
     ]
 
 
-def _environment(home: Path) -> dict[str, str]:
+def _environment(home: Path, course: bool) -> dict[str, str]:
     folders = {"CONFIG": "config", "RUNTIME": "runtime", "DATA": "data"}
     own = {f"JUPYTER_{name}_DIR": str(home / folder) for name, folder in folders.items()}
     return (
         os.environ
         | own
         | {
-            **environment(),
+            **(environment() if course else {}),
             "IPYTHONDIR": str(home / "ipython"),
             "PYTHONPATH": str(ROOT),
             "CUDA_VISIBLE_DEVICES": "",

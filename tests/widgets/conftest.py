@@ -30,7 +30,7 @@ class Seen:
 @pytest.fixture
 def seen(monkeypatch):
     screen = Seen()
-    for module in ("_lab_output", "_sliders", "_canvas", "_names", "_quiz"):
+    for module in ("_lab_output", "_widget_output", "_canvas", "_quiz"):
         monkeypatch.setattr(f"gemm_course.widgets.{module}.display", screen)
     return screen
 

@@ -10,7 +10,16 @@ from gemm_course import LADDER, records
 from gemm_course import widgets as see
 from gemm_course.figures.picture import Picture
 from gemm_course.model.gpus import GPUS, by_driver
-from gemm_course.widgets import _calls, _lab_output, _occupancy, _roofs, _showing, _sliders, _tiles, asked
+from gemm_course.widgets import (
+    _calls,
+    _lab_output,
+    _occupancy,
+    _roofs,
+    _showing,
+    _tiles,
+    _widget_output,
+    asked,
+)
 from tests.records.made_up import NEW_ENOUGH, made_up_gpu
 
 MADE_UP = "Made-up GPU 1"  # is not in the course's table of GPUs
@@ -280,13 +289,15 @@ def test_a_card_and_machine_code_tell_of_the_gpu_that_is_named(both, made_up):
         see.compare_code("double_buffered", "async_copy", on="made_up_1")
 
 
-def test_elsewhere_the_control_is_made_of_widgets(made_up, seen, monkeypatch):
-    monkeypatch.setattr(_showing, "show", _sliders.show)
-    panel = see.tiles("vectorized")
-    chosen = panel.chosen["on"]
-    assert chosen.description == "measured on" and [text for text, _ in chosen.options] == ["H200", MADE_UP]
-    chosen.value = made_up
-    assert panel.state["on"] == made_up and MADE_UP in panel._explorer.picture(panel.state).alt
+def test_elsewhere_the_gpu_can_be_chosen_as_well(made_up, seen, monkeypatch):
+    monkeypatch.setattr(_showing, "show", _widget_output.show)
+    see.tiles("vectorized")
+    spec = seen.shown[-1].spec
+    (place,) = (place for place, each in enumerate(spec["controls"]) if each["label"] == "measured on")
+    assert spec["controls"][place]["rows"] == {"": ["H200", MADE_UP]}
+    at = [*spec["at"][:place], MADE_UP, *spec["at"][place + 1 :]]
+    asked_for = json.dumps({"at": at, "call": spec["call"]})
+    assert MADE_UP in asked.answer(asked_for).data["picture"][1]
 
 
 def test_names_of_drivers():

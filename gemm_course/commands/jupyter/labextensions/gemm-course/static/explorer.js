@@ -6,9 +6,12 @@
    there is ask(request), a function that promises {picture: [source, alt], words}, and throws an Error whose
    message says why it cannot; a page without Python leaves it out.
 
+   The course's JupyterLab and the website load this script from its folder. Elsewhere it is the first part of a
+   module of anywidget (gemm_course/widgets/_widget_output.py), which has neither the folder nor its frames.
+
    Pictures are shown in <img>, where SVG runs no script, and all words are set as text. */
 window.gemmCourse ??= (() => {
-  const home = document.currentScript.src.replace(/[^/]*$/, '');
+  const home = document.currentScript?.src.replace(/[^/]*$/, ''); // not known in a module, as anywidget loads it
   const SLOW = 1500; // milliseconds after which we say that Python is busy
   const STEP = 900; // milliseconds for which a step is shown that is played
   const NOT_STORED =
@@ -22,7 +25,7 @@ window.gemmCourse ??= (() => {
       const element = Object.assign(document.createElement(tag), attributes, {onload: done, onerror: failed});
       document.head.append(element);
     });
-  const styled = load('link', {rel: 'stylesheet', href: home + 'explorer.css'}).catch(() => null);
+  const styled = home && load('link', {rel: 'stylesheet', href: home + 'explorer.css'}).catch(() => null);
 
   /* --- stored frames --- */
 
