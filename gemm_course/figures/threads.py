@@ -9,7 +9,6 @@ import numpy as np
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import PAGE, SMALL, Drawing
-from lockstep import emulate
 
 WARP = 32
 _STRIPES = (colours.IDLE, colours.STRIPE)  # neighbouring warps, or blocks

@@ -9,8 +9,8 @@ from itertools import chain
 
 import numpy as np
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.kernels import LADDER
+from lockstep import Watch, emulate
 
 WARP = 32
 NOBODY, SEVERAL = -1, -2  # in place of an owner's number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemm_course.emulator import wavefronts
+from lockstep import wavefronts
 
 WARP = 32
 WORD, SECTOR, LINE = 4, 32, 128  # bytes: a bank is a word wide, a sector moves, a cache keeps track of lines

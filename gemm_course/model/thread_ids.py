@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numba import cuda
 
-from gemm_course.emulator import emulate
+from lockstep import emulate
 
 
 @cuda.jit

@@ -20,6 +20,7 @@ from gemm_course.widgets._errors_in_words import NotShown, asked, shown
 from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._gpus import left_out, of_gpus, to_measure
 from gemm_course.widgets._gpus import shown as shown_on
+from lockstep import Report, emulate
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 

@@ -14,7 +14,6 @@ from gemm_course.model.requests import requests
 from gemm_course.widgets._explorer import Explorer, explorer
 from lockstep import Watch, emulate
 from lockstep.intrinsics import ROW_MAJOR, unroll, wmma_load_a, wmma_load_b, wmma_store
-from lockstep.intrinsics import _fragments as layouts
 from lockstep.intrinsics import fragments as layouts
 
 SIDE = figure.SIDE

@@ -19,6 +19,8 @@ from gemm_course.widgets._block_resources import OfCode, OfStage, most_registers
 from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._gpus import hardware, look_again, not_in_the_table
 from gemm_course.widgets._slots_in_words import busy_in_words
+from lockstep import LaunchError
+from lockstep.limits import LIMITS, profile
 
 OFFERED = ("H200", "A100", "RTX 3090")  # the ladder's machine code is on record for them
 _SAME = ("GROUP", "BLOCKS", "CUT")  # sizes that do not change what a block takes

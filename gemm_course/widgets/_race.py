@@ -15,6 +15,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._replay import ADD, LOAD, Schedule, phases, replay
 from gemm_course.widgets._without_barriers import without_barriers
+from lockstep import Watch, emulate
 
 SIZE, TILE = 4, 2
 A = np.array([[1, 2, 3, 4], [5, 6, 7, 8], [1, 3, 5, 7], [2, 4, 6, 8]], np.float32)

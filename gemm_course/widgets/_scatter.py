@@ -13,6 +13,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.model.requests import requests
 from gemm_course.widgets._errors_in_words import NotShown, made_by, or_words
 from gemm_course.widgets._explorer import StepThrough, explorer
+from lockstep import Watch, emulate
 
 BM, BN, THREADS = 16, 32, 32  # one warp, so that one picture shows all of it
 _FIRST_TILE = Watch(limit=2048)  # accesses by lanes; the 320 to A's tile come first

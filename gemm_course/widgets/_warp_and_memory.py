@@ -16,6 +16,7 @@ from gemm_course.model.requests import Request, requests
 from gemm_course.widgets._errors_in_words import or_words
 from gemm_course.widgets._explorer import StepThrough, explorer
 from gemm_course.widgets._fitting import shown
+from lockstep import Watch, emulate
 
 BLOCKS = ((32, 32), (1, 256), (2, 128), (4, 64), (8, 32), (16, 16), (32, 8), (64, 4))
 WIDTHS = (("256", (256, 256)), ("333", (333, 333)), ("333, padded to 336", (333, 336)))

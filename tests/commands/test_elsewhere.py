@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from tests import processes
+from lockstep_tests import processes
 from tests.commands.test_course import Machine
 from tests.commands.test_project_files import PROJECT
 

@@ -7,6 +7,7 @@ import pytest
 
 from gemm_course.kernels import LADDER
 from gemm_course.widgets._without_barriers import without_barriers
+from lockstep import emulate
 
 KERNEL = LADDER["penny_xu_tile"].kernel({"BM": 4, "BN": 4, "BK": 4})
 
