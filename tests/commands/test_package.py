@@ -42,9 +42,10 @@ def test_pandas_is_loaded_with_the_first_counts_alone():
     assert "pandas" not in loaded
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_module_can_be_imported(name):
-    import_module(name)
+def test_every_module_can_be_imported(subtests):
+    for name in MODULES:
+        with subtests.test(name):
+            import_module(name)
 
 
 @pytest.mark.parametrize("name", gemm_course.__all__)
