@@ -3,6 +3,7 @@
 import ast
 import functools
 import linecache
+import re
 from itertools import count
 
 from gemm_course.checks import Verdict
@@ -21,18 +22,25 @@ _NUMBER = count()
 
 @functools.cache
 def checked_cells(tag: str) -> dict[str, str]:
-    """The code cells with this tag ("stub", "solution") that call a checker, by the exercise's name."""
+    """The code cells with this tag ("stub", "solution") that call a checker, by the exercise's name.
+
+    They are cut out of the sources' text, as a test module needs the names when it is imported; a test in
+    test_stubs.py compares them with the cells of the notebooks.
+    """
     cells = {}
     for name in builder.names():
         source = (builder.NOTEBOOKS / "source" / f"{name}.py").read_text("utf-8")
-        for cell in builder.assemble(source, KINDS[tag]).cells:
-            checked = _checked_in(cell.source) if cell.cell_type == "code" else None
-            if checked and tag in cell.metadata.get("tags", []):
-                cells[checked] = cell.source
+        for cell in re.split(r"^# %%", source, flags=re.MULTILINE)[1:]:
+            head, _, text = cell.partition("\n")
+            if builder.BEGIN in text and "[markdown]" not in head:
+                written = builder.written(text.strip("\n"), KINDS[tag])
+                if checked := checked_in(written):
+                    cells[checked] = written
     return cells
 
 
-def _checked_in(source: str) -> str | None:
+def checked_in(source: str) -> str | None:
+    """The name of the checker that a cell calls last, None if it calls none."""
     called = [
         node.func.attr
         for node in ast.walk(ast.parse(source))

@@ -3,13 +3,27 @@
 import pytest
 
 from gemm_course import check
-from tests.checks.cells import checked_cells, verdict_of
+from tests.checks.cells import KINDS, checked_cells, checked_in, verdict_of
+from tests.notebooks.builder import builder
 
 STUBS, SOLUTIONS = checked_cells("stub"), checked_cells("solution")
 
 
 def test_every_exercise_is_in_a_notebook():
     assert set(check.exercises()) == set(STUBS) == set(SOLUTIONS)
+
+
+@pytest.mark.parametrize("tag", KINDS)
+def test_the_cells_tested_are_those_of_the_notebooks(tag):
+    found = {}
+    for name in builder.names():
+        source = (builder.NOTEBOOKS / "source" / f"{name}.py").read_text("utf-8")
+        cells = builder.assemble(source, KINDS[tag]).cells
+        tagged = [
+            cell.source for cell in cells if cell.cell_type == "code" and tag in cell.metadata.get("tags", [])
+        ]
+        found |= {exercise: each for each in tagged if (exercise := checked_in(each))}
+    assert found == checked_cells(tag)
 
 
 @pytest.mark.parametrize("name", STUBS)

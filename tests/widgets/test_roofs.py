@@ -11,7 +11,6 @@ from gemm_course.widgets import _ladder, _roofline, _roofs, _tiles
 from gemm_course.widgets._roofs import BY_TMA, fed_by_tma, memories, roofs_of
 
 MEASURED = [stage for stage in LADDER if _ladder.speed_of(stage)]
-TMA = [stage.name for stage in LADDER if fed_by_tma(stage)]
 
 
 @pytest.fixture
@@ -59,7 +58,9 @@ def test_the_check_can_fail():
 
 
 def test_tma_feeds_the_stages_that_use_it():
-    assert TMA == [stage.name for stage in LADDER if stage.compute_capability == (9, 0)]
+    assert [stage.name for stage in LADDER if fed_by_tma(stage)] == [
+        stage.name for stage in LADDER if stage.compute_capability == (9, 0)
+    ]
 
 
 def test_l2_by_tma_is_drawn_for_the_stages_that_it_feeds_only():
