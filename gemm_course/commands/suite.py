@@ -29,6 +29,8 @@ def run_tests(arguments: Sequence[str] = ()) -> int:
     if not (COURSE / "tests").is_dir():
         raise CourseError("The tests are not in this install: they come with a clone of the course.")
     os.chdir(COURSE)
+    # A run starts hundreds of processes that import the course: what one has compiled, the next need not.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     *first, last = commands(arguments, has_gpu=why_no_gpu() is None)
     if not first and os.name != "nt":
         os.execv(last[0], last)  # pytest takes this process's place, so a signal to it stops pytest

@@ -4,7 +4,6 @@ import importlib.util
 from functools import cache
 
 import pytest
-from gemm_course.widgets._living import described
 
 from gemm_course.figures.picture import Picture
 from gemm_course.widgets import _frames
