@@ -3,21 +3,50 @@
 The files are in that order, and there is no other list of stages: a for the arithmetic units that every GPU
 has, b for Tensor Cores, c for Hopper. `parts` holds what several stages share, `variants` kernels beside the
 ladder.
+
+A file that cannot be imported, or whose stage breaks a rule of the ladder, is left out with a warning:
+everything else still works. `LADDER.left_out` says why, and a test fails as long as it says anything.
 """
 
 import importlib
 import pkgutil
+import warnings
+from pathlib import Path
 
 from gemm_course.kernels.parts.base import IllegalTiles, KernelLaunch, Ladder, Stage, tiles_text
 
 __all__ = ["LADDER", "IllegalTiles", "KernelLaunch", "Ladder", "Stage", "tiles_text"]
 
 
-def _stages():
-    """The stages of each file, in the order of the files' names; a file has one unless it says otherwise."""
-    for file in sorted(file.name for file in pkgutil.iter_modules(__path__) if not file.ispkg):
-        module = importlib.import_module(f"{__name__}.{file}")
-        yield from getattr(module, "STAGES", None) or (module.STAGE,)
+def _ladder() -> Ladder:
+    """The stages of all files, in the order of the files' names."""
+    ladder, first = Ladder(), None
+    for name in sorted(file.name for file in pkgutil.iter_modules(__path__) if not file.ispkg):
+        try:
+            for stage in _stages_of(importlib.import_module(f"{__name__}.{name}")):
+                ladder.add(stage)
+        except Exception as error:  # whatever a stage's file raises
+            first = first or error
+            ladder.left_out.append(f"{_where(name, error)}. {name}.py is left out of the ladder.")
+            warnings.warn(ladder.left_out[-1], stacklevel=2)
+    if first and not len(ladder):  # the machine is at fault, not a stage
+        raise first
+    return ladder
 
 
-LADDER = Ladder(_stages())
+def _stages_of(module) -> tuple[Stage, ...]:
+    """The stages of a file: it has one, STAGE, unless STAGES says otherwise."""
+    stages = getattr(module, "STAGES", None) or (getattr(module, "STAGE", None),)
+    if not all(isinstance(stage, Stage) for stage in stages):
+        raise ValueError("it has no STAGE: at its end must stand STAGE = Stage(...)")
+    return stages
+
+
+def _where(name: str, error: Exception) -> str:
+    """The file, the line of it that was at work, and the error."""
+    from gemm_course.kernels.parts.own import in_file
+
+    return in_file(Path(__path__[0]) / f"{name}.py", error)
+
+
+LADDER = _ladder()

@@ -249,14 +249,15 @@ class Stage:
 class Ladder:
     """The stages in teaching order: iterate over them, or look one up by name or index.
 
-    They form a tree: each stage but the first follows an earlier one, and none follows a side branch. Raises
-    ValueError for stages that do not.
+    They form a tree: each stage but the first follows an earlier one, and none follows a side branch.
+    left_out: a sentence for each file of the folder whose stage is not in the ladder, with what to do.
     """
 
-    def __init__(self, stages: Iterable[Stage]):
+    def __init__(self, stages: Iterable[Stage] = ()):
         self._stages: dict[str, Stage] = {}
+        self.left_out: list[str] = []
         for stage in stages:
-            self._add(stage)
+            self.add(stage)
 
     def __iter__(self) -> Iterator[Stage]:
         return iter(self._stages.values())
@@ -272,7 +273,10 @@ class Ladder:
             return list(self._stages.values())[key]
         if key not in self._stages:
             guess = did_you_mean(str(key), self._stages)
-            raise KeyError(f"no stage is called {key!r}; the ladder is {', '.join(self._stages)}{guess}")
+            raise KeyError(
+                f"no stage is called {key!r}; the ladder is {', '.join(self._stages)}{guess}"
+                + "".join(f" {sentence}" for sentence in self.left_out)
+            )
         return self._stages[key]
 
     def path(self, name: str) -> tuple[Stage, ...]:
@@ -284,13 +288,20 @@ class Ladder:
         """The stages that follow this one directly, in teaching order. Raises KeyError."""
         return tuple(stage for stage in self if stage.after == self[name].name)
 
-    def _add(self, stage: Stage) -> None:
+    def add(self, stage: Stage) -> None:
+        """Add the next stage. Raises ValueError, with what to do, if it breaks a rule of the ladder."""
         if stage.name in self._stages:
-            raise ValueError(f"two stages are called {stage.name}")
+            raise ValueError(f"two stages are called {stage.name}: give the new one another name")
         if stage.after not in (self._stages or ("",)):  # the first stage follows no other
-            raise ValueError(f"{stage.name} follows {stage.after!r}, but no earlier stage is called that")
+            raise ValueError(
+                f"{stage.name} follows {stage.after!r}, but no earlier stage is called that: "
+                "`after` must name a stage whose file comes before"
+            )
         if stage.after and self._stages[stage.after].side:
-            raise ValueError(f"{stage.name} follows {stage.after}, but nothing follows a side branch")
+            raise ValueError(
+                f"{stage.name} follows {stage.after}, but nothing follows a side branch: "
+                f"remove side=True from {stage.after}, or name another stage in `after`"
+            )
         self._stages[stage.name] = stage
 
 
