@@ -9,6 +9,7 @@ from gemm_course import LADDER, emulate
 from gemm_course.compiler import recorded
 from gemm_course.compiler.limits import why_not
 from gemm_course.compiler.record import RECORDED
+from tests.unmeasured import MACHINE_CODE, skip_unmeasured
 
 FP32 = [stage for stage in LADDER if stage.dtype == "float32"]
 TILES_ALONG_K = 2
@@ -30,6 +31,7 @@ def emulated_multiply_adds(stage) -> tuple[int, float]:
 @pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("stage", FP32, ids=lambda stage: stage.name)
 def test_an_iteration_multiplies_a_whole_tile_on_the_line_that_does(stage):
+    skip_unmeasured(stage, MACHINE_CODE)
     line, per_step = emulated_multiply_adds(stage)
     steps = stage.complete().get("BK")
     for capability in RECORDED:

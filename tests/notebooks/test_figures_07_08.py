@@ -20,6 +20,7 @@ from gemm_course.widgets._fragments import PADS, WIDTHS, draw_rows, held
 from lockstep import wavefronts
 from lockstep.limits import MAX_REGISTERS
 from tests.notebooks.builder import ROOT
+from tests.unmeasured import LADDER_TABLE, measured_stages
 
 SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 0}
 WMMA = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "PAD": 8}
@@ -447,7 +448,8 @@ def test_the_parts_of_wmma_are_lines_of_it(said_in_08):
 
 def test_the_three_largest_steps(said_in_08):
     tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
-    steps = {stage.name: tflops[stage.name] / tflops[stage.after] for stage in LADDER if stage.after}
+    ladder = measured_stages(LADDER_TABLE)
+    steps = {stage.name: tflops[stage.name] / tflops[stage.after] for stage in ladder if stage.after}
     first, second, third = sorted(steps, key=steps.get, reverse=True)[:3]
     assert f"`{first}`, {steps[first]:.0f} times:" in said_in_08
     assert f"`{second}`, {steps[second]:.0f} times:" in said_in_08
@@ -478,7 +480,7 @@ def test_powers_of_two_that_rescue_a(said_in_08):
 def test_which_stage_beyond_the_documents_brings_the_most(said_in_08):
     rows = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192)")
     share = rows.pivot(index="stage", columns="m", values="ratio_to_cublas")
-    share = share.loc[[stage.name for stage in LADDER if stage.dtype == "float16"]]
+    share = share.loc[[stage.name for stage in measured_stages(LADDER_TABLE) if stage.dtype == "float16"]]
     for gain in (share.diff(), share / share.shift()):
         assert (gain.idxmax() == "wgmma_tma").all() and "`wgmma_tma`: a bigger instruction" in said_in_08
     assert (share.iloc[-1] > 1).all()

@@ -12,8 +12,9 @@ from gemm_course.compiler import CannotCompile, Compiled, NoCompiler, compile, r
 from gemm_course.compiler.disassembly import SIZE, Instruction
 from gemm_course.profiles import recorded as profiled
 from gemm_course.profiles import verdict
+from tests.unmeasured import MACHINE_CODE, measured_stages
 
-STAGES = [stage.name for stage in LADDER]
+STAGES = [stage.name for stage in measured_stages(MACHINE_CODE)]
 
 
 def of(name: str, capability=(9, 0)) -> Compiled:

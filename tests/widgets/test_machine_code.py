@@ -19,6 +19,7 @@ from gemm_course.widgets import _machine_code
 from gemm_course.widgets._loop_in_words import loop_in_words
 from gemm_course.widgets._sources import functions_in, sources_of
 from tests.figures.test_machine_code import Read
+from tests.unmeasured import MACHINE_CODE, skip_unmeasured
 from tests.widgets.small_profile import EXECUTED, HELPER, KERNEL, SOURCES, small_profile
 
 
@@ -239,6 +240,7 @@ def test_a_stage_that_is_not_there_is_a_sentence():
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 @pytest.mark.many(one_in=7)
 def test_every_instruction_of_a_stage_is_at_its_line(stage):
+    skip_unmeasured(stage, MACHINE_CODE)
     code = recorded(stage, (9, 0))
     shown = see.machine_code(code)
     counts = [int(re.search(r"; ([\d,]+) instruction", label)[1].replace(",", "")) for label in labels(shown)]
