@@ -19,18 +19,20 @@ from gemm_course.records import DATA, parse_tiles
 def show(stages: list[str], capability: str, tiles: str, text: bool) -> None:
     """Print a summary of each stage, or all its machine code. Raises CourseError with what is wrong.
 
-    If no stages are named, those that such a GPU cannot run are left out, with the reason.
+    Of the whole ladder, stages that such a GPU cannot run are left out with the reason, and so are those that
+    nobody has recorded yet where there is no compiler.
     """
     chosen = stages_or_files(stages)
     for stage in chosen:
         try:
             code = compiled(stage, compute_capability=capability, tiles=parse_tiles(tiles))
-        except CannotCompile as reason:
+        except (CannotCompile, NoCompiler) as reason:
             if stages or stage is chosen[0]:
                 raise CourseError(str(reason)) from None
-            print(f"{reason}\n", file=sys.stderr)
+            named = "" if isinstance(reason, CannotCompile) else f"{stage.name} is not on record. "
+            print(f"{named}{reason}\n", file=sys.stderr)
             continue
-        except (NoCompiler, ValueError) as reason:
+        except ValueError as reason:
             raise CourseError(str(reason)) from None
         print(code.text if text else f"{code}\n")
 

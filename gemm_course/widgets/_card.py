@@ -12,7 +12,7 @@ from gemm_course.figures.card import Fact, Speed
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.model import issue_ceiling, occupancy
-from gemm_course.records import SHIPPED, Place
+from gemm_course.records import Place
 from gemm_course.widgets import _ladder as ladder
 from gemm_course.widgets._block_resources import OfStage
 from gemm_course.widgets._costs import Cost, cost
@@ -116,7 +116,7 @@ def _notes(stage: Stage, here: Here, on: Place) -> list[str]:
     notes[0] += f"{ladder.provenance([stage], on=on)}."
     rungs = [each for each in LADDER if (each.dtype, each.accumulate) == (stage.dtype, stage.accumulate)]
     missing = [each for each in rungs if ladder.speed_of(each, on) is None]
-    if on != SHIPPED and missing:
+    if missing:
         notes.append(left_out(missing, on, "bench"))
     if here.gpu:
         notes.append(f"{stage.name} and what says “here”: measured now on this machine’s {here.gpu}.")

@@ -50,9 +50,10 @@ def draw_tflops(stages: Sequence[str], on: Place | str, highlight: str | None = 
     if not known or any(name not in LADDER for name in known):
         gpu = on if published else on.gpu
         raise ValueError(f"nothing is recorded on {gpu} for {', '.join(stages) or 'no stage at all'}")
-    if not published and on != SHIPPED:
+    if not published:
         missing = [LADDER[name] for name, value in known.items() if value is None]
-        note = " ".join(filter(None, (f"{note}.", left_out(missing, on, "bench"))))
+        if words := left_out(missing, on, "bench"):
+            note = f"{note}. {words}"
     now = highlight or stages[-1]
     bars = [charts.Bar(name, value, name == now) for name, value in known.items()]
     if len(bars) == 1 and bars[0].tflops:  # beside nothing, a bar says little
@@ -225,7 +226,7 @@ def _no_counters(stage: str, shape: tuple[int, int, int], on: Place) -> str:
     words = (
         "The hardware's counters have not been recorded for this stage with its default tiles at this size."
     )
-    if on == SHIPPED:
+    if on == SHIPPED and _counters(on)["case"].str.startswith(f"{stage} ").any():
         return words
     size = "x".join(map(str, shape))
     return to_measure("What the hardware counts was", on, f"counters {stage} --shapes {size}")

@@ -34,6 +34,10 @@ class NotKnown(ValueError):
     """What a picture needs is not known of a GPU; the message says what to do."""
 
 
+class Unmeasured(NoProfile):
+    """Nothing was profiled of a stage of the ladder; the message says which command does it."""
+
+
 def remembered(function: Callable) -> Any:
     """`lru_cache` for what is read from records: forgotten when a learner's folders change."""
     cached = lru_cache(function)
@@ -86,11 +90,13 @@ def named(on: str | None) -> Place:
 
 
 def or_sentence(draw: Callable[..., Picture]) -> Callable[..., Picture]:
-    """``draw``, with a sentence where something is not known of another GPU than the H200."""
+    """``draw``, with a sentence where a stage is not measured yet, or another GPU's figures lack it."""
 
     def drawn(**state: Any) -> Picture:
         try:
             return draw(**state)
+        except Unmeasured as reason:
+            return in_words(str(reason))
         except (NotKnown, NoProfile) as reason:
             if state.get(CONTROL, SHIPPED) == SHIPPED:
                 raise
@@ -110,15 +116,9 @@ def not_in_the_table(gpu: str) -> str:
 
 
 def to_measure(what: str, on: Place, command: str) -> str:
-    """A sentence that says that something was not measured, and which command measures it.
-
-    command: of `gemm-course`, or of `python -m measuring`, which is in a clone of the course alone.
-    """
-    if command.split()[0] in MAINTAINERS:
-        told = f"on that machine, in a clone of the course, `python -m measuring {command}`"
-    else:
-        told = f"on that machine, `gemm-course {command}`"
-    return f"{what} not measured on {on.an}: {told} does it."
+    """A sentence that says that something was not measured, and what measures it."""
+    yet = " yet" if on == SHIPPED else ""  # a stage of the ladder is bound to be measured there
+    return f"{what} not measured on {on.an}{yet}: on that machine, `gemm-course {command}` does it."
 
 
 def left_out(stages: Iterable[Stage], on: Place, command: str) -> str:

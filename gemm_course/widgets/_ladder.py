@@ -159,14 +159,14 @@ def _answer(rungs: list[Rung]) -> str:
 
 
 def _note(stages: Sequence[Stage], on: Place) -> str:
-    measured = provenance(LADDER)
-    if on != SHIPPED:
-        measured = "; ".join(filter(None, (measured, provenance(LADDER, on=on))))
-        missing = [stage for stage in stages if not speed_of(stage, on)]
+    measured = "; ".join(
+        filter(None, (provenance(LADDER, on=place) for place in dict.fromkeys((SHIPPED, on))))
+    )
+    missing = [stage for stage in stages if not speed_of(stage, on)]
     sources = sorted({source for gpu in PUBLISHED_ON for source in _published(gpu, "fp32")["source"]})
     return (
         f"Measured: {SIZE}³, each stage in turn with cuBLAS, so each share is of cuBLAS in the same run; "
         f"{measured}. Published: {'; '.join(sources)}, by their authors. "
         f"Loads: elements that the kernel asks for, {WIDE}³, counted by the emulator."
-        + (f" {words}" if on != SHIPPED and (words := _gpus.left_out(missing, on, "bench")) else "")
+        + (f" {words}" if (words := _gpus.left_out(missing, on, "bench")) else "")
     )

@@ -18,7 +18,7 @@ from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._gpus import of_gpus, shown
 from gemm_course.widgets._labels import labels
-from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unusual_tiles
+from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unprofiled, unusual_tiles
 
 RUNS = 3  # so many changes of the limit are told with the kernels' names
 RARE = 1 / 6  # of the kernels: what limits fewer is told last
@@ -50,7 +50,7 @@ def draw(kernels: Sequence[Kernel], size: int | tuple[int, int, int], on: Place 
         Row(label, one.tiles if few else unusual_tiles(one), one.tflops, verdict(one))
         for label, one in zip(labels(profiles), profiles, strict=True)
     ]
-    return figure.limits(rows, _answer(rows), note(profiles))
+    return figure.limits(rows, _answer(rows), note(profiles) + unprofiled(kernels, on))
 
 
 def _answer(rows: Sequence[Row]) -> str:

@@ -80,8 +80,8 @@ def source(stage: Stage, on: Place = SHIPPED) -> str:
 
 
 def missing(stage: Stage, on: Place = SHIPPED) -> str:
-    """Say that a stage was not swept on a GPU, and how it is."""
-    if on == SHIPPED or stage.name not in LADDER:
+    """Say that a stage was not swept on a GPU, and, for a stage of the ladder, which command sweeps it."""
+    if stage.name not in LADDER:
         return f"{stage.name} has not been measured yet."
     return left_out([stage], on, "sweep")
 

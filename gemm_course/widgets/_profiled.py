@@ -11,7 +11,7 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.kernels.variants import called
 from gemm_course.profiles import NoProfile, Profile, recorded
 from gemm_course.records import SHIPPED, Place
-from gemm_course.widgets._gpus import to_measure
+from gemm_course.widgets._gpus import Unmeasured, left_out, to_measure
 
 FEW = 2500  # samples; with fewer, a share can be wrong by a point and more: 1 / (2 √samples)
 
@@ -50,14 +50,16 @@ def _profiles(kernel: Kernel, size: int | tuple[int, int, int], on: Place) -> It
 
 
 def _recorded(stage: Stage | str, tiles: Mapping | None, size, on: Place) -> Profile:
-    if on == SHIPPED:
-        return recorded(stage, tiles, size)
+    name = stage if isinstance(stage, str) else stage.name
     try:
         return recorded(stage, tiles, size, on)
     except NoProfile as reason:
-        name = stage if isinstance(stage, str) else stage.name
         asked = f" --tiles '{tiles_text(tiles)}'" if tiles else ""
         told = to_measure(f"{name} was", on, f"profile {name}{asked}") if name in LADDER else str(reason)
+        if name in LADDER and name not in set(having(on)["stage"]):
+            raise Unmeasured(told) from None
+        if on == SHIPPED:
+            raise
         others = f" {str(reason)[:1].upper()}{str(reason)[1:]}" if "there is" in str(reason) else ""
         raise NoProfile(told + others) from None
 
@@ -78,6 +80,17 @@ def _whole_ladder(size: int | tuple[int, int, int], on: Place) -> list[Profile]:
         where = "" if on == SHIPPED else f" on {on.an}; there, `gemm-course profile` makes them"
         raise NoProfile(f"no profile was recorded of any stage at {_size_text(size)}{where}.")
     return found
+
+
+def unprofiled(kernels: Sequence[Kernel], on: Place) -> str:
+    """Which stages a picture of the whole ladder lacks, and what measures them, a sentence after a space; ""
+    for none. What a learner's GPU lacks may be most of the ladder, and is left out without a word.
+    """
+    if kernels or on != SHIPPED:
+        return ""
+    known = set(having(on)["stage"])
+    words = left_out([stage for stage in LADDER if stage.name not in known], on, "profile")
+    return f" {words}" if words else ""
 
 
 def unusual_tiles(profile: Profile) -> str:

@@ -18,6 +18,7 @@ from gemm_course.widgets._roofs import (
     Ceiling,
     fp32_peak,
     memories,
+    not_compiled,
     rated,
     roofs_in_words,
     roofs_of,
@@ -165,9 +166,10 @@ def _source(stages: Sequence[Stage], ceilings: Sequence[Ceiling], on: Place) -> 
     compilers = [f". Loop: {ceiling.compiler}" for ceiling in ceilings if ceiling.compiler]
     precisions = " and ".join(used).upper().replace("AND", "and")
     words = f"{SIZE}³, {precisions}; {ladder.provenance(stages, *measured, on=on)}{''.join(compilers)}"
-    if on == SHIPPED:
-        return words
     missing = left_out([stage for stage in stages if not ladder.speed_of(stage, on)], on, "bench")
+    missing = " ".join(filter(None, (missing, not_compiled(stages))))
+    if on == SHIPPED and not missing:
+        return words
     return " ".join(filter(None, (f"{words.rstrip('; ')}.", missing, roofs_in_words(on))))
 
 

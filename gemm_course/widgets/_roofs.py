@@ -15,7 +15,7 @@ import pandas as pd
 from gemm_course import records
 from gemm_course.compiler import recorded
 from gemm_course.figures.roofline import Roof
-from gemm_course.kernels import Stage, tiles_text
+from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.model import Gpu, issue_ceiling, shared_memory_ceiling
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._gpus import NotKnown, hardware, not_in_the_table, remembered, to_measure
@@ -155,6 +155,15 @@ def roofs_of(stage: Stage, on: Place = SHIPPED) -> Roofs:
     found = (_issue_slots(stage, on), _tensor_cores(stage, on), _shared_memory(stage, highest, on))
     ceilings = [ceiling for ceiling in found if ceiling and ceiling.tflops < highest]
     return Roofs([Roof(name, known[name]) for name in names], ceilings, peak)
+
+
+def not_compiled(stages: Sequence[Stage]) -> str:
+    """Which stages of the ladder lack roofs because their machine code is not on record; "" for none."""
+    names = [stage.name for stage in stages if stage.name in LADDER and recorded(stage, HOPPER) is None]
+    if not names:
+        return ""
+    command = f"gemm-course compile --record {' '.join(names)}"
+    return f"Roofs that follow from machine code are missing: `{command}` records it, without a GPU."
 
 
 @cache

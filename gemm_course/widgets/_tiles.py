@@ -131,7 +131,7 @@ def _held(held) -> str:
 def _speed(stage: Stage, chosen: Mapping[str, int], tells_best: bool, on: Place) -> str:
     known, best = sweep.recorded(stage, chosen, on), sweep.best(stage, on)
     if known is None:
-        if best or on == SHIPPED or stage.name not in LADDER:
+        if best or stage.name not in LADDER:
             return "not measured" if best else "not measured yet"
         return sweep.missing(stage, on).rstrip(".")
     if known.tflops is None:

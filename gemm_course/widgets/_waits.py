@@ -19,7 +19,7 @@ from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._gpus import of_gpus, shown
 from gemm_course.widgets._labels import labels
-from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unusual_tiles
+from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unprofiled, unusual_tiles
 
 PRECISIONS = {"float32": "FP32", "float16": "FP16"}
 TOLD = 2  # so many waits are told with all their shares
@@ -56,7 +56,7 @@ def draw(
     if len(bars) > figure.DETAILED:
         bars = [replace(bar, tiles=unusual_tiles(one)) for bar, one in zip(bars, profiles, strict=True)]
     remarks = [_changes(bars)] if 1 < len(bars) <= figure.DETAILED else []
-    below = note(profiles) + _roots(profiles)
+    below = note(profiles) + unprofiled(kernels, on) + _roots(profiles)
     return figure.waits(bars, _answer(bars), list(filter(None, remarks)), below, meanings=meanings)
 
 

@@ -40,7 +40,7 @@ def shelf(monkeypatch):
     """Profiles that `recorded` finds, by name and tiles; all else it refuses."""
     kept = {}
 
-    def recorded(stage, tiles=None, size=4096):
+    def recorded(stage, tiles=None, size=4096, gpu="h200"):
         name = getattr(stage, "name", stage)
         key = name, tiles_text(LADDER[name].complete(tiles)) if name in LADDER else "", size
         if key not in kept:
