@@ -771,7 +771,7 @@ see.quiz("08")
 # %% tags=["thought"]
 halves = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192)")
 share = 100 * halves.pivot(index="stage", columns="m", values="ratio_to_cublas")
-share.loc[[stage.name for stage in LADDER if stage.dtype == "float16"]].round(1)
+share.reindex([stage.name for stage in LADDER if stage.dtype == "float16"]).round(1)
 
 # %% [markdown] tags=["thought"]
 # `wgmma_tma`: a bigger instruction, once more. And at the end a kernel in Python is about as fast as NVIDIA's
