@@ -3,8 +3,7 @@
 A picture never relies on colour alone: an outline, hatching, a number or a label says the same thing. Text
 has a contrast of at least 4.5 : 1 with what is behind it. A mark has at least 3 : 1, or an outline that does;
 a ground is pale on purpose, and says "in the background". All colours stand here, and what they mean in
-`MEANINGS`; tests keep this so, the table in CONTRIBUTING.md too, and the colours apart for readers
-with protanopia, deuteranopia or tritanopia.
+`MEANINGS`; tests keep this so, and the colours apart for readers with protanopia, deuteranopia or tritanopia.
 """
 
 from __future__ import annotations

@@ -76,16 +76,6 @@ def test_every_colour_has_one_meaning():
     assert len(set(every)) == len(every), "two names for a colour"
 
 
-def test_the_table_for_contributors_is_that_of_the_module():
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| ([^|]*) \|$", text, re.MULTILINE)
-    told = {name: (shown, meaning) for name, shown, meaning in rows if name in NAMED}
-    assert told == {
-        name: (f"`{PLAIN[name]}`" if name in PLAIN else "several", meaning)
-        for name, meaning in colours.MEANINGS.items()
-    }
-
-
 def test_no_module_has_a_colour_of_its_own():
     found = {
         str(path.relative_to(ROOT)): own
