@@ -389,7 +389,9 @@ class Recorder:
     def __call__(self, machine, site, base, index, value):
         shape = machine.geometry.shape
         values = np.broadcast_to(machine.plain(value), shape)[0, 0]
-        active = np.broadcast_to(True if machine.mask.array is None else machine.mask.array, shape)[0, 0]
+        active = np.broadcast_to(True if machine.unit.mask.array is None else machine.unit.mask.array, shape)[
+            0, 0
+        ]
         line = machine.sites[site].line
         for lane in range(LANES):
             if active[lane]:

@@ -23,7 +23,7 @@ class LaneCounts:
 
     def add(self, kind, site, array, pattern, offset, width):
         """The running lane accesses an element."""
-        unit = self.machine.scheduler.current
+        unit = self.machine.unit
         what = kind, site, array.storage.slot, width
         unit.executed[what] += 1
         warp = self.machine.origin, unit.number // 32, unit.segment

@@ -94,7 +94,7 @@ class Merging:
 
     def ordered(self, machine):
         """The active lanes pass a barrier or a fence: they forget what they have loaded and stored."""
-        if machine.mask is machine.geometry.all_threads and not machine.apart:
+        if machine.unit.mask is machine.geometry.all_threads and not machine.apart:
             self.settle()
             return
         self._epochs[machine.active_ids().astype(np.int64)] += 1

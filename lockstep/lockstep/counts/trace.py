@@ -75,7 +75,7 @@ class Watcher:
         self._add([Row(*what, element, *who, address, bits, v) for element, who, address, v in where])
 
     def record_barrier(self, machine, site):
-        lanes = self._active(machine, machine.mask)
+        lanes = self._active(machine, machine.unit.mask)
         if len(lanes) == 0:
             return
         what = (self._next(), machine.sites[site].line, site, "", "barrier", "", ())

@@ -304,7 +304,7 @@ def _multiply(machine, n, acc, a, a_index, b, b_index):
 
 def _queue(machine, n, acc, left, right):
     """Record what the product reads; compute it when it is waited for."""
-    site, warp = machine.site, machine.scheduler.current
+    site, warp = machine.site, machine.unit
     machine.require_accumulator(site, acc)
     own_rows = left.cells(warp.number % 4 * (ROWS // 4), ROWS // 4)
     reads = [(left.array, own_rows), (right.array, right.cells())]

@@ -300,7 +300,7 @@ def _printed(machine, value, where) -> str:
 def _print(machine, *values):
     """Each active lane prints a line, up to 64 of them."""
     shape = machine.geometry.shape
-    active = np.broadcast_to(True if machine.mask.array is None else machine.mask.array, shape)
+    active = np.broadcast_to(True if machine.unit.mask.array is None else machine.unit.mask.array, shape)
     chosen = list(zip(*active.nonzero()))
     for where in chosen[:_PRINTED_LANES]:
         machine.printed.append(" ".join(_printed(machine, value, where) for value in values))

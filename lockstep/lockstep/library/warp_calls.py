@@ -62,11 +62,13 @@ def _named(machine, mask) -> np.ndarray | int:
 
 
 def _shape(machine, *values) -> tuple:
-    return np.broadcast_shapes(machine.geometry.shape, np.shape(machine.mask.array), *map(np.shape, values))
+    return np.broadcast_shapes(
+        machine.geometry.shape, np.shape(machine.unit.mask.array), *map(np.shape, values)
+    )
 
 
 def _active(machine, shape) -> np.ndarray:
-    return _per_warp(True if machine.mask.array is None else machine.mask.array, shape)
+    return _per_warp(True if machine.unit.mask.array is None else machine.unit.mask.array, shape)
 
 
 def _members(machine, call, mask, *values):

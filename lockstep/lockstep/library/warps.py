@@ -45,7 +45,7 @@ class Layout:
 
 def require_whole_warps(machine, instruction: str):
     """Report warps of which only some lanes reach the instruction."""
-    mask = machine.mask
+    mask = machine.unit.mask
     if mask.array is None or not mask.any:
         return
     if "partial warps" not in mask.memo:
@@ -74,7 +74,7 @@ def require_uniform(machine, instruction: str, what: str, *values):
     for value in values:
         if (
             type(value) is Lanes
-            and (partial := _differing_lanes(value, machine.mask, machine.geometry)) is not None
+            and (partial := _differing_lanes(value, machine.unit.mask, machine.geometry)) is not None
         ):
             _report(
                 machine,
@@ -206,11 +206,11 @@ def load_rows(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarra
     Counted as 128-bit loads, matrix by matrix: one wavefront each if no two rows share banks. Returns None
     when counting.
     """
-    saved = machine.mask
+    saved = machine.unit.mask
     if rows < WARP:
-        machine.mask = saved.where(_first_lanes(machine.geometry, rows))
+        machine.unit.mask = saved.where(_first_lanes(machine.geometry, rows))
     values = machine.read(machine.site, array, index, ROW, counted_as=MATRIX_LOAD)
-    machine.mask = saved
+    machine.unit.mask = saved
     if machine.log is not None:
         return None
     lanes = _side_by_side(values, machine.geometry.width)

@@ -258,9 +258,9 @@ class MemoryAccess:
         """(the elements of an access, the number of the first thread)."""
         cells, _ = access.touched(1, 1)
         block = 0 if access.storage.space == "global" else (self.thread_ids().flat[0] - 1)
-        saved, self.mask = self.mask, access.mask
+        saved, self.unit.mask = self.unit.mask, access.mask
         who = int(self.active_ids()[0])
-        self.mask = saved
+        self.unit.mask = saved
         return [(access.storage.serial, int(cell), int(block)) for cell in cells], who
 
     def awaited(self, access: Access) -> str:
@@ -322,7 +322,7 @@ class MemoryAccess:
             raise KernelTypeError(f"this needs one array, the same for all threads, not {kind_of(array)}")
         if len(index) != array.ndim:
             raise KernelTypeError(wrong_number_of_indices(array, index))
-        mask = self.mask
+        mask = self.unit.mask
         for axis, position in enumerate(index):
             extent = array.shape[axis]
             if type(extent) is not int:
@@ -452,14 +452,14 @@ class MemoryAccess:
         pattern = ZERO if pattern is None else pattern
         if array.dtype.kind == "c" and array.space != "shared":
             self._account_parts(site, array, op, pattern, offset, mask, width)
-            return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.phase)
+            return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.unit.phase)
         space, slot = array.storage.space, array.storage.slot
         residue = (offset * array.dtype.itemsize + array.storage.origin) % _COST_PERIOD[space]
         serial = 0 if space == "local" else pattern.serial
         if space == "local":
             self.advise_registers(site, array)
         key = AccessKey(
-            space, counted_as or op, site, slot, serial, residue, mask.serial, width, self.batch_key
+            space, counted_as or op, site, slot, serial, residue, mask.serial, width, self.unit.batch
         )
         if mask.any and self.lanes_apart:
             self.lane_counts.add(counted_as or op, site, array, pattern, offset, width)
@@ -469,7 +469,7 @@ class MemoryAccess:
                 self.log.numbers.append((offset, None, None))
         if (boundary or width) > 1:
             self._check_alignment(site, array, pattern, offset, mask, boundary or width)
-        return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.phase)
+        return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.unit.phase)
 
     def _account_parts(self, site, array, op, pattern, offset, mask, width):
         """A complex number outside shared memory is loaded and stored as two, an instruction for each part.
@@ -485,7 +485,9 @@ class MemoryAccess:
         if stays is None or elements <= stays:
             return
         sentence = leaves_registers(array.name, elements, counted=bool(stays))
-        self._find_lanes("dynamic_local_index", site, array, self.mask, None, lambda element, who: sentence)
+        self._find_lanes(
+            "dynamic_local_index", site, array, self.unit.mask, None, lambda element, who: sentence
+        )
 
     def _check_alignment(self, site, array, pattern, offset, mask, width):
         first = offset + array.storage.origin // array.dtype.itemsize
@@ -796,7 +798,7 @@ class MemoryAccess:
         return int(array[at]) + position.offset
 
     def _mask_batch(self, mask) -> tuple:
-        return self.batch_key if mask.array is not None and mask.array.ndim > 3 else ()
+        return self.unit.batch if mask.array is not None and mask.array.ndim > 3 else ()
 
     # ---- values ----
 

@@ -179,14 +179,14 @@ class Arithmetic:
 
     def accumulate(self, site, total, x, y, loops, region):
         """``total += x * y`` (``+= x`` if y is None), one iteration of the batched loops after another."""
-        levels = sorted(self.batched[loop] for loop in loops if loop in self.batched)
+        levels = sorted(self.unit.batched[loop] for loop in loops if loop in self.unit.batched)
         if not levels:
             new = self.add(site, total, x) if y is None else self.fma(site, x, y, total)
             return self.assign(new, total, region)
         factors = [v for v in (x, y) if v is not None]
         if not self._integers(total, *factors):
             self._count_accumulation(site, total, factors)
-        for iteration in np.ndindex(*(self.batch[level] for level in levels)):
+        for iteration in np.ndindex(*(self.unit.batch[level] for level in levels)):
             parts = [self._of_iteration(v, levels, iteration) for v in factors]
             total = self._accumulate_iteration(site, total, parts, region, fresh=any(iteration))
         return total
@@ -199,7 +199,7 @@ class Arithmetic:
         factor = self._factor_type(factors)
         dtype = promote(factor, self._dtype(total))
         term = factors[0] if len(factors) == 1 else self._apply(np.multiply, *factors, factor)
-        if fresh and self.mask is region and self._holds(total, term, dtype):
+        if fresh and self.unit.mask is region and self._holds(total, term, dtype):
             return np.add(total, term, out=total, dtype=dtype)
         return self.assign(self._apply(np.add, total, term, dtype), total, region)
 
@@ -295,12 +295,12 @@ class Arithmetic:
         return self._both("|", a, self._under(a, rest, holds=False))
 
     def _under(self, condition, evaluate, holds):
-        saved = self.mask
-        self.mask = saved.where(condition) if holds else saved.where_not(condition)
+        saved = self.unit.mask
+        self.unit.mask = saved.where(condition) if holds else saved.where_not(condition)
         try:
-            return self.truth(evaluate()) if self.mask.any else holds
+            return self.truth(evaluate()) if self.unit.mask.any else holds
         finally:
-            self.mask = saved
+            self.unit.mask = saved
 
     @staticmethod
     def _both(op, a, b):
@@ -313,15 +313,15 @@ class Arithmetic:
         condition = self.truth(condition)
         if type(condition) is bool:
             return then() if condition else otherwise()
-        saved = self.mask
+        saved = self.unit.mask
         yes, no = saved.where(condition), saved.where_not(condition)
         try:
-            self.mask = yes
+            self.unit.mask = yes
             a = then() if yes.any else None
-            self.mask = no
+            self.unit.mask = no
             b = otherwise() if no.any else None
         finally:
-            self.mask = saved
+            self.unit.mask = saved
         if a is None or b is None:
             return b if a is None else a
         return self.choose(condition, a, b)
@@ -527,8 +527,8 @@ class Arithmetic:
 
     def count_arithmetic(self, site, name, dtype, per_lane=1):
         """Count an operation of every active lane; ``per_lane``: how many of them one instruction does."""
-        key = OperationsKey(site, name, dtype.char, self.mask.serial, self.batch_key, per_lane)
-        self.tally(key, self.mask)
+        key = OperationsKey(site, name, dtype.char, self.unit.mask.serial, self.unit.batch, per_lane)
+        self.tally(key, self.unit.mask)
         if dtype == FLOAT64 and self.report_float64:
             self._advise_float64(site)
 
@@ -541,7 +541,7 @@ class Arithmetic:
         )
         self.findings.add(
             key,
-            self.mask.active(self.batch_key),
+            self.unit.mask.active(self.unit.batch),
             lambda: Finding("float64_arithmetic", at.line, message, function=at.function, site=site),
         )
 

@@ -19,18 +19,18 @@ GRID = GridGroup()
 
 
 class Barriers:
-    """The machine's barriers. ``self.exits``: the call of the kernel, and the lanes that have returned."""
+    """The machine's barriers. ``unit.exits``: the call of the kernel, and the lanes that have returned."""
 
     def kernel_frame(self) -> Frame:
         """Begin the call of the kernel itself: the lanes that return from it have exited."""
-        self.exits = Frame()
-        return self.exits
+        self.unit.exits = Frame()
+        return self.unit.exits
 
     def exited(self) -> np.ndarray | None:
         """The lanes of the running blocks that have returned from the kernel; None if there are none."""
         if self.scheduler is not None:
             return self.scheduler.exited()
-        gone = None if self.exits is None else self.exits.returned
+        gone = None if self.unit.exits is None else self.unit.exits.returned
         if gone is None:
             return None
         return np.broadcast_to(True if gone.array is None else gone.array, self.geometry.shape)
@@ -45,7 +45,7 @@ class Barriers:
             self.scheduler.barrier(site)
             return
         blocks, late = self._at_barrier(site)
-        self.tally(BarrierKey(site, blocks.serial, self.batch_key), blocks)
+        self.tally(BarrierKey(site, blocks.serial, self.unit.batch), blocks)
         if self.tracing:
             self.watcher.record_barrier(self, site)
         self._pass_barrier(blocks, late)
@@ -53,7 +53,7 @@ class Barriers:
     def barrier_vote(self, site, predicate, combine):
         """``syncthreads_count`` and the like: ``combine(true, there)`` of the threads that take part."""
         true = predicate if type(predicate) is bool else predicate.pattern.array
-        here = True if self.mask.array is None else self.mask.array
+        here = True if self.unit.mask.array is None else self.unit.mask.array
         shape = np.broadcast_shapes(self.geometry.shape, np.shape(true), np.shape(here))
         exists = True if self.geometry.all_threads.array is None else self.geometry.all_threads.array
         there = np.broadcast_to(here, shape) & exists
@@ -77,7 +77,7 @@ class Barriers:
         if self.log is None:
             self.shared_races.barrier(blocks)
             if everywhere:
-                self.phase = 0
+                self.unit.phase = 0
             if self.happened is not None:
                 self.happened.barrier(self.block_numbers(blocks))
 
@@ -92,7 +92,7 @@ class Barriers:
 
     def _at_barrier(self, site):
         """All lanes of the blocks with a thread at the barrier, and of their threads those that are late."""
-        mask, all_threads = self.mask, self.geometry.all_threads
+        mask, all_threads = self.unit.mask, self.geometry.all_threads
         if mask is all_threads and not self.absences.open:
             return all_threads, None
         exists = True if all_threads.array is None else all_threads.array
@@ -172,7 +172,7 @@ class Barriers:
 
     def active_ids(self) -> np.ndarray:
         """The numbers of the active threads, counted from 1 over the grid."""
-        ids, active = np.broadcast_to(self.thread_ids(), self.geometry.shape), self.mask.array
+        ids, active = np.broadcast_to(self.thread_ids(), self.geometry.shape), self.unit.mask.array
         if active is None:
             return ids.reshape(-1)
         if active.ndim > ids.ndim:  # iterations that run at once: those of any of them

@@ -65,7 +65,7 @@ class Loop:
 
 
 class Control(Narrowing):
-    """The machine's control flow. ``self.mask`` always says which lanes execute the current statement."""
+    """The machine's control flow. ``unit.mask`` always says which lanes execute the current statement."""
 
     # ---- branches ----
 
@@ -73,16 +73,16 @@ class Control(Narrowing):
         """Begin the body of an ``if``: narrow the mask; is any lane in it?"""
         if type(condition) is bool:
             return condition
-        self.mask = self.mask.where(condition)
-        return self.mask.any
+        self.unit.mask = self.unit.mask.where(condition)
+        return self.unit.mask.any
 
     def otherwise(self, saved, condition) -> bool:
         """Begin the ``else`` of an ``if`` that the lanes ``saved`` reached."""
         if type(condition) is bool:
-            self.mask = saved
+            self.unit.mask = saved
             return not condition
-        self.mask = saved.where_not(condition)
-        return self.mask.any
+        self.unit.mask = saved.where_not(condition)
+        return self.unit.mask.any
 
     def leave(self, saved, frame, loop):
         """End an ``if`` with jumps inside: the lanes ``saved`` continue, except those that jumped."""
@@ -92,7 +92,7 @@ class Control(Narrowing):
             for gone in (loop.broken, loop.continued):
                 if gone is not None:
                     saved = saved.minus(gone)
-        self.mask = saved
+        self.unit.mask = saved
 
     # ---- calls ----
 
@@ -103,11 +103,11 @@ class Control(Narrowing):
     def return_(self, frame, value):
         """``return value`` for the active lanes."""
         if frame.returned is None:
-            frame.returned, frame.value = self.mask, value
+            frame.returned, frame.value = self.unit.mask, value
         else:
-            frame.returned = frame.returned.plus(self.mask)
+            frame.returned = frame.returned.plus(self.unit.mask)
             frame.value = self.merge(value, frame.value)
-        self.mask = self.geometry.no_threads
+        self.unit.mask = self.geometry.no_threads
 
     def returned(self, frame, entered):
         """What a call returns that the lanes ``entered`` began; those that reach its end return None."""
@@ -122,7 +122,7 @@ class Control(Narrowing):
     # ---- loops ----
 
     def loop(self, line, frame, may_narrow=False) -> Loop:
-        return Loop(line, frame, self.mask, self.look_every if may_narrow else None)
+        return Loop(line, frame, self.unit.mask, self.look_every if may_narrow else None)
 
     def again(self, loop) -> bool:
         """Before an iteration: find the lanes still in the loop; are there any?"""
@@ -132,7 +132,7 @@ class Control(Narrowing):
         if loop.frame is not None and loop.frame.returned is not None:
             mask = mask.minus(loop.frame.returned)
         loop.continued = None
-        self.mask = loop.live = mask
+        self.unit.mask = loop.live = mask
         return mask.any
 
     def test(self, loop, condition) -> bool:
@@ -141,8 +141,8 @@ class Control(Narrowing):
         if condition is False:
             return False
         if condition is not True:
-            self.mask = loop.live = self.mask.where(condition)
-            if not self.mask.any:
+            self.unit.mask = loop.live = self.unit.mask.where(condition)
+            if not self.unit.mask.any:
                 return False
         self._count_iteration(loop)
         return True
@@ -158,25 +158,25 @@ class Control(Narrowing):
             )
 
     def break_(self, loop):
-        loop.broken = self.mask if loop.broken is None else loop.broken.plus(self.mask)
-        self.mask = self.geometry.no_threads
+        loop.broken = self.unit.mask if loop.broken is None else loop.broken.plus(self.unit.mask)
+        self.unit.mask = self.geometry.no_threads
 
     def continue_(self, loop):
-        loop.continued = self.mask if loop.continued is None else loop.continued.plus(self.mask)
-        self.mask = self.geometry.no_threads
+        loop.continued = self.unit.mask if loop.continued is None else loop.continued.plus(self.unit.mask)
+        self.unit.mask = self.geometry.no_threads
 
     def finish(self, loop):
         """After a loop: the lanes that entered it continue, except those that returned from the function."""
         self._gone_alone(loop)
-        self.mask = loop.entry
+        self.unit.mask = loop.entry
         if loop.frame is not None and loop.frame.returned is not None:
-            self.mask = loop.entry.minus(loop.frame.returned)
+            self.unit.mask = loop.entry.minus(loop.frame.returned)
 
     def completed(self, loop) -> bool:
         """Begin the ``else`` of a loop, after :meth:`finish`: the lanes that left it without ``break``."""
         if loop.broken is not None:
-            self.mask = self.mask.minus(loop.broken)
-        return self.mask.any
+            self.unit.mask = self.unit.mask.minus(loop.broken)
+        return self.unit.mask.any
 
     def may_wait(self, loop):
         """Before a loop whose condition hangs on memory."""
@@ -219,7 +219,7 @@ class Control(Narrowing):
     def _gone_alone(self, loop):
         """After a loop that waits: a lane that has left it by changing something goes on alone."""
         if self.lanes_apart and loop.effects and self.changes != loop.effects[0]:
-            self.lane_counts.separate(self.scheduler.current, ("alone", self.changes))
+            self.lane_counts.separate(self.unit, ("alone", self.changes))
 
     def iterate(self, loop, name, values, touched=None):
         """The iterations of a ``for``. ``touched``: the arrays of a body whose iterations may run at once."""
@@ -277,12 +277,12 @@ class Control(Narrowing):
         if any(a.storage.overlaps_itself for a in arrays):
             return False
         length = min(_length(values), BATCH_LENGTH)
-        for other in self.batch:
+        for other in self.unit.batch:
             length *= other
         return length * self.geometry.lanes <= BATCH_ELEMENTS
 
     def _batched_iterations(self, loop, name, values):
-        level = len(self.batch)
+        level = len(self.unit.batch)
         for start in range(0, _length(values), BATCH_LENGTH):
             if not self.again(loop):
                 return
@@ -291,22 +291,12 @@ class Control(Narrowing):
             if len(part) == 1:
                 yield part[0]
                 continue
-            self._open_batch(name, level, len(part))
+            self.unit.open_batch(name, len(part))
             try:
                 numbers = lanes.scaled(self.geometry.batch(len(part), level), part.step)
                 yield Lanes(numbers, part.start, INT64)
             finally:
-                self._close_batch(name)
-
-    def _open_batch(self, name, level, length):
-        self.batch.append(length)
-        self.batched[name] = level
-        self.batch_key = tuple(self.batch)
-
-    def _close_batch(self, name):
-        self.batch.pop()
-        del self.batched[name]
-        self.batch_key = tuple(self.batch)
+                self.unit.close_batch(name)
 
     def range_of(self, *bounds):
         """``range(...)`` with bounds that may differ from lane to lane; Numba cuts floats off to integers."""

@@ -22,7 +22,7 @@ class Language:
 
         A link takes the value before it; it returns its own and whether the two compare.
         """
-        saved, value, outcome = self.mask, first, True
+        saved, value, outcome = self.unit.mask, first, True
         for link in links:
             value, step = link(value)
             step = self.truth(step)  # of loaded data, while counting only, there is none
@@ -30,10 +30,10 @@ class Language:
             if step is False:
                 break
             if step is not True:
-                self.mask = self.mask.where(step)
-            if not self.mask.any:
+                self.unit.mask = self.unit.mask.where(step)
+            if not self.unit.mask.any:
                 break
-        self.mask = saved
+        self.unit.mask = saved
         return outcome
 
     def compare_tuples(self, op, a, b):
@@ -88,26 +88,26 @@ class Language:
         condition = self.truth(condition)
         if condition is True:
             return
-        saved = self.mask
-        self.mask = saved if condition is False else saved.where_not(condition)
+        saved = self.unit.mask
+        self.unit.mask = saved if condition is False else saved.where_not(condition)
         self.raise_(site, "AssertionError", text)
-        self.mask = saved
+        self.unit.mask = saved
 
     def raise_where(self, here, site, kind, text):
         """``raise kind(text)`` for the active lanes in which ``here`` holds."""
         if not here.any():
             return
-        saved = self.mask
+        saved = self.unit.mask
         if here.ndim:
-            self.mask = saved.where(lanes.from_values(here))
+            self.unit.mask = saved.where(lanes.from_values(here))
         self.raise_(site, kind, text)
-        self.mask = saved
+        self.unit.mask = saved
 
     def raise_(self, site, kind, text):
         """``raise kind(text)``: stops the kernel if a thread reaches it."""
-        if not self.mask.any:
+        if not self.unit.mask.any:
             return
-        active = True if self.mask.array is None else self.mask.array
+        active = True if self.unit.mask.array is None else self.unit.mask.array
         shape = np.broadcast_shapes(np.shape(active), self.geometry.shape)
         exists = self.geometry.all_threads.array
         here = np.broadcast_to(active, shape) & (True if exists is None else exists)

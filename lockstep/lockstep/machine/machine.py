@@ -30,6 +30,7 @@ from lockstep.values.dtypes import dtype_of, is_integer, unify
 from lockstep.values.geometry import Coordinates, Geometry
 from lockstep.values.lanes import Lanes
 from lockstep.waiting.cooperation import Cooperation
+from lockstep.waiting.unit import Unit
 
 from .access import MemoryAccess
 from .arithmetic import Arithmetic, require_tuples_alike
@@ -89,9 +90,7 @@ class Machine(
         self.tally = self._tally_logged if counts_only else self.tallies.add
         self.global_races: dict[int, GlobalRaces] = {}
         self._geometries, self._memos = {}, {}
-        self.batch, self.batched, self.batch_key = [], {}, ()
         self.block_dim, self.grid_dim = (Coordinates(*map(np.int32, size)) for size in (block, grid))
-        self.site = None
         self.warp_by_warp, self.scheduler = warp_by_warp, None
         self.strict = strict  # stores of equal values race as well
         self.exact = exact  # "shared", "global": memories whose races are found access by access
@@ -102,8 +101,7 @@ class Machine(
         self.suspects: set = set()
         self.lane_counts = LaneCounts(self)
         self.apart = self.lanes_apart = self.asynchronous = self.fine_order = False
-        self.epoch = self.phase = 0
-        self.exits = None
+        self.epoch = 0
         self.unset_kinds: dict = {}
         self.typing = None  # the machine that finds the types of what this one calls
         self.printed: list[str] = []  # shown when the launch has ended, as on a GPU
@@ -119,7 +117,7 @@ class Machine(
         if geometry is None:
             geometry = self._geometries[rows, columns] = Geometry(self.block, rows, columns)
             self._memos[rows, columns] = {}
-        self.geometry, self.mask = geometry, geometry.all_threads
+        self.geometry, self.unit = geometry, Unit(geometry.all_threads)
         self.blocks = rows * columns
         self.origin = (z, y, x)
         int32 = np.dtype(np.int32)
@@ -130,8 +128,6 @@ class Machine(
         self.shared_arrays: dict = {}
         self.carved: dict = {}
         self._initialised: dict = {}
-        self.phase = 0
-        self.exits = None
         self._thread_ids = None
         self.shared_races = (ExactSharedRaces if "shared" in self.exact else SharedRaces)(self)
         self.absences = Absences(self)
@@ -214,7 +210,7 @@ class Machine(
 
     def call(self, site, function, /, *arguments, **keywords):
         """A call in the kernel's source; ``machine.site`` tells the function where it was called."""
-        self.site = site
+        self.unit.site = site
         try:
             return function(self, *arguments, **keywords)
         except (TypeError, AttributeError) as error:
@@ -233,15 +229,20 @@ class Machine(
             raise KernelTypeError(f"{name} is a variable, and holds no device function that could be called")
         return value
 
+    @property
+    def site(self) -> int:
+        """The place in the source of the call that is executed."""
+        return self.unit.site
+
     # ---- variables ----
 
     def assign(self, new, old, region):
         """A variable's value after ``x = new`` in the active lanes; ``region``: all lanes that use it."""
-        return new if self.mask is region else self.merge(new, old)
+        return new if self.unit.mask is region else self.merge(new, old)
 
     def merge(self, new, old):
         """``new`` in the active lanes, ``old`` in the others."""
-        mask = self.mask
+        mask = self.unit.mask
         if mask.array is None or old is self.unbound or new is old:
             return new
         if new is self.unbound:
@@ -360,7 +361,7 @@ class Machine(
             if storage.space == "shared":
                 state = Initialised(storage)
             else:
-                state = InitialisedLocal(storage, self.scheduler and self.scheduler.current.mask.array)
+                state = InitialisedLocal(storage, self.scheduler and self.unit.lanes.array)
             self._initialised[storage.serial] = state
         return state
 
@@ -375,7 +376,7 @@ class Machine(
 
     def _copied_values(self, site, source, where, width, valid_bytes):
         """The values to write: elements that are read, then zeros. Lanes that read as many read together."""
-        saved, zero = self.mask, source.dtype.type(0)
+        saved, zero = self.unit.mask, source.dtype.type(0)
         valid = self.floordiv(None, valid_bytes, source.dtype.itemsize)
         low, high = (valid.low, valid.high) if type(valid) is Lanes else (int(valid), int(valid))
         arriving = (zero,) * width
@@ -383,19 +384,19 @@ class Machine(
             these = self.compare("==", valid, count)
             if these is False:
                 continue
-            self.mask = saved if these is True else saved.where(these)
-            if self.mask.any:
+            self.unit.mask = saved if these is True else saved.where(these)
+            if self.unit.mask.any:
                 values = self.read(site, source, where, count, boundary=width)
                 values = (values if count > 1 else (values,)) + (zero,) * (width - count)
                 arriving = tuple(self.merge(new, old) for new, old in zip(values, arriving))
-        self.mask = saved
+        self.unit.mask = saved
         return arriving
 
     def land(self, access: Access, values):
         """An asynchronous copy arrives."""
         for step, value in enumerate(values):
             access.storage.scatter(access.pattern, access.offset + step, self.plain(value), access.mask)
-        self.shared_races.note(access._replace(phase=self.phase))
+        self.shared_races.note(access._replace(phase=self.unit.phase))
         self.initialised(access.storage).store(access)
 
 

@@ -133,17 +133,17 @@ class Narrowing:
     def few_are_left(self, loop) -> bool:
         """Is it time to put the lanes aside that have left the loop?"""
         loop.look_at = loop.iterations + self.look_every
-        if self.log is not None or self.tracing or self.scheduler is not None or self.batch:
+        if self.log is not None or self.tracing or self.scheduler is not None or self.unit.batch:
             return False
         if type(self.epoch) is not int:  # the blocks have passed different barriers
             return False
-        mask, lanes = self.mask, self.geometry.lanes
+        mask, lanes = self.unit.mask, self.geometry.lanes
         return mask.array is not None and lanes >= self.fewest_lanes and 2 * mask.active() <= lanes
 
     def narrow(self, loop, state: tuple) -> tuple:
         """The variables of a loop, at the top of an iteration, for its active lanes alone."""
         loop.sparse = False
-        if self.batch:
+        if self.unit.batch:
             return state
         if loop.aside is not None:
             state = self.widen(loop, state)
@@ -155,7 +155,7 @@ class Narrowing:
             return state
         self.geometry = FewLanes(aside.geometry, aside.chosen)
         self._thread_ids = aside.ids.reshape(-1)[aside.chosen].reshape(1, 1, -1)
-        self.mask = loop.live = self.geometry.all_threads
+        self.unit.mask = loop.live = self.geometry.all_threads
         loop.aside, loop.broken, loop.items = aside, None, items
         if loop.frame is not None:
             loop.frame.returned = loop.frame.value = None
@@ -171,14 +171,14 @@ class Narrowing:
             self._widen_frame(loop.frame, aside)
         everyone = np.zeros(aside.shape, bool)
         everyone.reshape(-1)[aside.chosen] = True
-        self.mask = self.geometry.mask(everyone)
+        self.unit.mask = self.geometry.mask(everyone)
         state = tuple(
             wide if new is narrow else self.merge(aside.spread(new), wide)
             for new, narrow, wide in zip(state, aside.narrow, aside.wide)  # the iteration's own value is over
         )
         loop.items = aside.items if loop.items is None else aside.spread(loop.items)
         loop.broken = broken if aside.broken is None else aside.broken.plus(broken)
-        self.mask = loop.live = live
+        self.unit.mask = loop.live = live
         return state
 
     def _widen_frame(self, frame, aside):
@@ -186,6 +186,6 @@ class Narrowing:
         if aside.returned is None:
             frame.returned, frame.value = (returned, value) if returned.any else (None, None)
             return
-        self.mask = returned
+        self.unit.mask = returned
         frame.returned = aside.returned.plus(returned)
         frame.value = self.merge(value, aside.value) if returned.any else aside.value

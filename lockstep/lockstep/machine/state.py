@@ -25,12 +25,10 @@ if TYPE_CHECKING:
     from lockstep.races.shadow import Access, GlobalRaces, SharedRaces
     from lockstep.races.vector_clocks import Order
     from lockstep.values.geometry import Coordinates, Geometry
-    from lockstep.values.lanes import Mask
     from lockstep.waiting.mbarriers import MBarriers
     from lockstep.waiting.scheduler import Scheduler
     from lockstep.waiting.tensor_copies import TensorCopies
-
-    from .control import Frame
+    from lockstep.waiting.unit import Unit
 
 
 class State:
@@ -67,12 +65,7 @@ class State:
     _memos: dict  # (rows, columns) -> what all blocks of that arrangement share
 
     # what is executed now
-    mask: Mask  # the active lanes
-    site: int | None  # of the call that is executed
-    exits: Frame | None  # the call of the kernel: the lanes that have returned from it have exited
-    batch: list  # lengths of the loops whose iterations run at once
-    batched: dict  # name of such a loop -> its nesting level
-    batch_key: tuple  # ``batch``, for keys
+    unit: Unit  # the lanes in lock-step that run now
 
     # memory
     shared_arrays: dict[object, DeviceArray]  # site, or "dynamic" -> array
@@ -83,7 +76,6 @@ class State:
     # order and races
     epoch: int | np.ndarray  # block barriers passed; an array (rows, columns, 1 or lanes) where they differ
     absences: Absences  # barriers that some threads have passed by
-    phase: int  # syncwarps since the last barrier
     shared_races: SharedRaces | ExactSharedRaces | Order
     global_races: dict[int, GlobalRaces]  # serial of a storage that the kernel may write -> its shadow
     exact_races: dict[int, ExactRaces] | None

@@ -25,15 +25,15 @@ class Unset:
             value = self._never_set(site, lines)
         if self.log is not None:
             return value
-        missing = self.mask if is_set is False else self.mask.where_not(is_set)
+        missing = self.unit.mask if is_set is False else self.unit.mask.where_not(is_set)
         if not missing.any:
             return value
         if isinstance(value, (*ARRAYS, Record)):
             raise KernelStopped(f"line {self.sites[site].line}: {self._about_unset(site, missing, lines)[0]}")
         self._report_unset(site, missing, lines)
-        saved, self.mask = self.mask, missing
+        saved, self.unit.mask = self.unit.mask, missing
         value = self.merge(_garbage_like(value), value)
-        self.mask = saved
+        self.unit.mask = saved
         return value
 
     def present(self, site, value, is_none):
@@ -42,10 +42,10 @@ class Unset:
             return value
         if is_none is True:
             return None
-        without = self.mask.where(is_none)
+        without = self.unit.mask.where(is_none)
         if not without.any:
             return value
-        if not self.mask.where_not(is_none).any:
+        if not self.unit.mask.where_not(is_none).any:
             return None
         _, block, thread = self._first_lane(without)
         raise KernelTypeError(
@@ -78,7 +78,7 @@ class Unset:
             message, block, thread = self._about_unset(site, missing, lines)
             return Finding("unset_variable", at.line, message, None, None, block, [thread], at.function, site)
 
-        self.findings.add(("unset_variable", site), missing.active(self.batch_key), make)
+        self.findings.add(("unset_variable", site), missing.active(self.unit.batch), make)
 
 
 def _where(name, lines) -> str:

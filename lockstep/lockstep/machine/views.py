@@ -111,10 +111,10 @@ class Views:
             negative = self.compare("<", position, 0)
             position = self.either(negative, self.add(None, position, extent), position)
             kept = self.compare(">=", position, 0)
-            culprits = self.mask.where(as_lanes(negative)).where(as_lanes(kept))
+            culprits = self.unit.mask.where(as_lanes(negative)).where(as_lanes(kept))
             self.advise_negative(site, base, culprits, index, axis)
         outside = self.any_of(self.compare("<", position, 0), self.compare(">=", position, extent))
-        if not self.mask.where(as_lanes(outside)).any:
+        if not self.unit.mask.where(as_lanes(outside)).any:
             return position, ()
         shown = (*index[:axis], given)
         return position, (Escape(as_lanes(outside), base, axis, shown),)
@@ -183,7 +183,7 @@ class Views:
         """An int if all active lanes hold the same."""
         if type(number) is not Lanes:
             return int(number)
-        reach = self.mask.extent(number.pattern)
+        reach = self.unit.mask.extent(number.pattern)
         if reach is None or reach[0] == reach[1]:
             return number.offset + (0 if reach is None else reach[0])
         return number
@@ -241,7 +241,7 @@ class Views:
             if type(given) is int and given == 1:
                 continue
             same = self.compare("==", given, wanted)
-            fits &= same is True or not self.mask.where(as_lanes(self.not_(same))).any
+            fits &= same is True or not self.unit.mask.where(as_lanes(self.not_(same))).any
         if not fits:
             raise KernelTypeError(
                 f"the shapes of the two sides differ: an array of {shape_in_words(shape)} cannot be assigned "
@@ -257,22 +257,22 @@ class Views:
         """Every index of this shape in turn, each under the mask of the lanes that have it."""
         loop = self.loop(self.sites[site].line, None)
         yield from self._positions_under(loop, shape)
-        self.mask = loop.entry
+        self.unit.mask = loop.entry
 
     def _positions_under(self, loop, shape):
         if not shape:
             self._count_iteration(loop)
             yield ()
             return
-        entry, position = self.mask, 0
+        entry, position = self.unit.mask, 0
         while (inside := self.compare("<", position, shape[0])) is not False:
-            self.mask = entry if inside is True else entry.where(inside)
-            if not self.mask.any:
+            self.unit.mask = entry if inside is True else entry.where(inside)
+            if not self.unit.mask.any:
                 break
             for rest in self._positions_under(loop, shape[1:]):
                 yield position, *rest
             position += 1
-        self.mask = entry
+        self.unit.mask = entry
 
     # ---- attributes and methods ----
 
@@ -528,7 +528,7 @@ class Views:
         held = [
             array
             for position, array in enumerate(chosen.arrays)
-            if self.mask.where(chosen.lanes(position)).any
+            if self.unit.mask.where(chosen.lanes(position)).any
         ]
         if len(held) < 2:
             return (held or chosen.arrays)[0]
@@ -546,14 +546,14 @@ class Views:
         settled = self.settled_choice(chosen)
         if settled is not chosen:
             return action(settled)
-        saved, result = self.mask, self.unbound
+        saved, result = self.unit.mask, self.unbound
         try:
             for position, array in enumerate(chosen.arrays):
-                self.mask = saved.where(chosen.lanes(position))
-                if self.mask.any:
+                self.unit.mask = saved.where(chosen.lanes(position))
+                if self.unit.mask.any:
                     result = self.merge(action(array), result)
         finally:
-            self.mask = saved
+            self.unit.mask = saved
         return result
 
     # ---- conditions ----

@@ -37,7 +37,7 @@ class AsyncCopies:
         """Land all groups but the ``pending`` newest, for the active threads."""
         landing = self.groups[: max(len(self.groups) - pending, 0)]
         self.groups = self.groups[len(landing) :]
-        waiting = self.machine.mask
+        waiting = self.machine.unit.mask
         for group in landing:
             for copy in group:
                 self._land(copy, waiting)

@@ -225,7 +225,7 @@ class ExactSharedRaces(SharedRaces):
         )
 
     def syncwarp(self, whole):
-        self.machine.phase += 1
+        self.machine.unit.phase += 1
 
     def barrier(self, blocks):
         """Nothing is left to examine."""

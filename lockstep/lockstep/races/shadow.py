@@ -97,9 +97,9 @@ class SharedRaces:
 
     def syncwarp(self, whole):
         """The lanes of these warps are ordered, (rows, columns, warps) booleans; None if all warps are."""
-        self.machine.phase += 1
+        self.machine.unit.phase += 1
         if whole is not None:
-            self.syncwarps[self.machine.phase] = whole.reshape(-1, whole.shape[-1])
+            self.syncwarps[self.machine.unit.phase] = whole.reshape(-1, whole.shape[-1])
 
     def barrier(self, blocks: Mask):
         """``blocks``: every lane of the blocks that passed the barrier."""

@@ -98,7 +98,7 @@ class Order:
 
     @property
     def me(self) -> int:
-        return self.machine.scheduler.current.number
+        return self.machine.unit.number
 
     def release(self) -> np.ndarray:
         """The running warp's clock, without anything that it does from now on."""

@@ -580,7 +580,7 @@ class Typing(Machine):
         self.sites, self.folding, self.typing = machine.sites, False, self
         self.tally = lambda key, payload: None
         self.start(0, 0, 0, 1, 1)
-        self.mask = self.geometry.no_threads
+        self.unit.mask = self.geometry.no_threads
 
     def _log_only(self, key, number):
         pass
@@ -635,7 +635,7 @@ class Typing(Machine):
         return None, 0
 
     def _locate(self, site, array, index, width, verb, from_the_end=True):
-        return None, 0, self.mask
+        return None, 0, self.unit.mask
 
     def _pick(self, site, values, index):
         if isinstance(index, (Unknown, Lanes)):

@@ -273,7 +273,7 @@ class Translator:
         lines += [f"{_whether_set(name)} = False" for name in sorted(self.tracked)]
         for name in sorted(self.optional):
             lines.append(f"{_whether_none(name)} = {f'{name} is None' if name in self.parameters else False}")
-        lines.append(f"{_region(())} = _M.mask")
+        lines.append(f"{_region(())} = _M.unit.mask")
         if self.returns_early:
             lines.append(f"_f = _M.{'frame' if self.device else 'kernel_frame'}()")
         return [s for line in lines for s in self._code(line, self.definition)]
@@ -283,7 +283,7 @@ class Translator:
             return []
         ends = isinstance(self.definition.body[-1], ast.Return)
         value = "_f.value" if ends or not self.device else f"_M.returned(_f, {_region(())})"
-        return self._code(f"_M.mask = {_region(())}\nreturn {value}", self.definition)
+        return self._code(f"_M.unit.mask = {_region(())}\nreturn {value}", self.definition)
 
     def _finished(self, body) -> Translation:
         tree = ast.Module([self._function(body)], [])
@@ -497,7 +497,7 @@ class Translator:
             rest = statements[position + 1 :]
             if rest and jumps_out(statement):
                 guard = ast.copy_location(
-                    ast.If(self._expression("_M.mask.any", statement), self._block(rest), []), rest[0]
+                    ast.If(self._expression("_M.unit.mask.any", statement), self._block(rest), []), rest[0]
                 )
                 return [*new, guard]
         return new or [ast.Pass()]
@@ -508,7 +508,7 @@ class Translator:
             (*self.regions[-1], self.scopes.number[id(statements[0])]) if statements else self.regions[-1]
         )
         self.regions.append(region)
-        new = self._code(f"{_region(region)} = _M.mask", at) + self._block(statements)
+        new = self._code(f"{_region(region)} = _M.unit.mask", at) + self._block(statements)
         self.regions.pop()
         return new
 
@@ -720,7 +720,7 @@ class Translator:
             node = ast.copy_location(ast.If(test, node.orelse, node.body), node)  # first those that exit
         number = self._number()
         new = self._fill(
-            f"_c{number} = _M.truth(_TEST)\n_s{number} = _M.mask", node, _TEST=self._condition(node.test)
+            f"_c{number} = _M.truth(_TEST)\n_s{number} = _M.unit.mask", node, _TEST=self._condition(node.test)
         )
         new.append(ast.If(self._expression(f"_M.enter(_c{number})", node), self._inside(node.body, node), []))
         if node.orelse:
@@ -728,7 +728,7 @@ class Translator:
             new.append(ast.If(test, self._inside(node.orelse, node), []))
         if jumps_out(node):
             return new + self._code(f"_M.leave(_s{number}, {self._frame()}, {self._loop()})", node)
-        return new + self._code(f"_M.mask = _s{number}", node)
+        return new + self._code(f"_M.unit.mask = _s{number}", node)
 
     def _only_exits(self, body) -> bool:
         return not self.device and len(body) == 1 and isinstance(body[0], ast.Return)
@@ -794,12 +794,12 @@ class Translator:
         if not node.orelse:
             return []
         saved = f"_s{self._number()}"
-        new = self._code(f"{saved} = _M.mask", node)
+        new = self._code(f"{saved} = _M.unit.mask", node)
         test = self._expression(f"_M.completed({loop})", node)
         new.append(ast.If(test, self._inside(node.orelse, node), []))
         if any(map(jumps_out, node.orelse)):
             return new + self._code(f"_M.leave({saved}, {self._frame()}, {self._loop()})", node)
-        return new + self._code(f"_M.mask = {saved}", node)
+        return new + self._code(f"_M.unit.mask = {saved}", node)
 
     def _private(self, body) -> set:
         """The variables of a body whose iterations may run at once: each is local to an iteration."""
@@ -864,7 +864,7 @@ class Translator:
         region = (*self.regions[-1], self.scopes.number[id(body[0])])
         self.regions.append(region)
         iteration = f"_v{self._number()}"
-        new = self._narrowed(loop, at, iteration) + self._code(f"{_region(region)} = _M.mask", at)
+        new = self._narrowed(loop, at, iteration) + self._code(f"{_region(region)} = _M.unit.mask", at)
         if private is None:
             new += self._assign_name(variable, self._expression(iteration, at), at)
         else:
@@ -905,7 +905,7 @@ class Translator:
         self.regions.append(region)
         body = (
             self._narrowed(loop, node)
-            + self._code(f"{_region(region)} = _M.mask", node)
+            + self._code(f"{_region(region)} = _M.unit.mask", node)
             + self._block(node.body)
             + self._folded(loop, node.body, node)
             + idle

@@ -57,7 +57,7 @@ class Cooperation:
     @property
     def products(self) -> Products:
         """The queue of the running warp."""
-        return self.scheduler.current.products
+        return self.unit.products
 
     # ---- barriers and ends of warps ----
 
@@ -69,7 +69,7 @@ class Cooperation:
             here |= True if mask.array is None else mask.array
         exists = True if all_threads.array is None else all_threads.array
         late = self.look_for_absent(site, here & exists, ~here & exists, may_exit=not of_grid)
-        self.tally(BarrierKey(site, all_threads.serial, self.batch_key), all_threads)
+        self.tally(BarrierKey(site, all_threads.serial, self.unit.batch), all_threads)
         self._pass_barrier(all_threads, late)
         if self.asynchronous:
             self.order.block_barrier()
@@ -107,7 +107,7 @@ class Cooperation:
         access, where two are involved.
         """
         at = self.sites[site]
-        thread = self.scheduler.current.first_thread if thread is None else thread
+        thread = self.unit.first_thread if thread is None else thread
 
         def make():
             where = array.storage.element(element) if isinstance(element, int) else element
@@ -128,7 +128,7 @@ class Cooperation:
 
     def active_values(self, value) -> np.ndarray:
         """An integer's values in all active lanes of all running blocks."""
-        mask, shape = self.mask, self.geometry.shape
+        mask, shape = self.unit.mask, self.geometry.shape
         numbers = np.broadcast_to(np.asarray(self.plain(value), np.int64), shape)
         return numbers.reshape(-1) if mask.array is None else numbers[np.broadcast_to(mask.array, shape)]
 
@@ -176,7 +176,9 @@ class Cooperation:
 
     def require_accumulator(self, site, acc):
         """Report accumulators that a product is added to before the thread has set them."""
-        whole = Access(acc.storage, acc.name, "load", ZERO, acc.offset, self.mask, acc.size, site, self.phase)
+        whole = Access(
+            acc.storage, acc.name, "load", ZERO, acc.offset, self.unit.mask, acc.size, site, self.unit.phase
+        )
         bad = self.initialised(acc.storage).missing(whole)
         if bad is not None:
             self._find_cells(
@@ -220,7 +222,7 @@ class Cooperation:
         me = int(self.thread_ids().reshape(-1)[thread])
         cells, ids = array.storage.in_cells(cells, np.full(len(cells), me, np.uint32))
         all_threads = self.geometry.all_threads
-        access = Access(array.storage, array.name, "store", ZERO, 0, all_threads, 1, site, self.phase)
+        access = Access(array.storage, array.name, "store", ZERO, 0, all_threads, 1, site, self.unit.phase)
         if self.exact_races is not None:
             self._check_exactly(array, access, cells, ids, of_unit=True)
             return

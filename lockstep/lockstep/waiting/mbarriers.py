@@ -153,7 +153,7 @@ class MBarriers:
 
     def _warp(self) -> list[int]:
         """The numbers of the running warp's threads, counted over the grid."""
-        machine, first = self.machine, self.machine.scheduler.current.first_thread
+        machine, first = self.machine, self.machine.unit.first_thread
         last = min(first + WARP, machine.geometry.threads)
         return machine.thread_ids()[0, 0, first:last].tolist()
 
@@ -174,7 +174,7 @@ class MBarriers:
         numbers = np.asarray(self.machine.plain(value))
         if numbers.dtype.kind not in "iub":
             raise KernelTypeError(f"{what} must be an integer")
-        mask = self.machine.mask
+        mask = self.machine.unit.mask
         if numbers.ndim and mask.array is not None:
             numbers = np.broadcast_to(numbers, np.broadcast_shapes(numbers.shape, mask.array.shape))
             numbers = numbers[np.broadcast_to(mask.array, numbers.shape)]

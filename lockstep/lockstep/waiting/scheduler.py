@@ -22,11 +22,12 @@ from lockstep.races.absences import report_absent
 from lockstep.values.geometry import WARP
 from lockstep.values.lanes import Lanes, from_values
 
+from .unit import Unit
+
 CHUNKS, WARPS, LANES = "chunks", "warps", "lanes"  # what a unit is, from coarse to fine
 FINER = {CHUNKS: WARPS, WARPS: LANES}
 MOST_WAITING = 4096  # units that may wait at the same time: each is a Python thread
 
-_OF_UNIT = ("mask", "phase", "batch", "batched", "batch_key", "site", "exits")
 _OF_BLOCK = (
     *("geometry", "blocks", "origin", "thread_index", "block_index", "epoch", "tracing", "watcher"),
     *("shared_arrays", "carved", "_initialised", "_thread_ids", "shared_races", "absences", "async_copies"),
@@ -40,19 +41,16 @@ class NeedsFinerUnits(Exception):
         self.units = units
 
 
-class Unit:
-    """Lanes that run in lock-step: their saved state, and what they are waiting for, if anything."""
+class WaitingUnit(Unit):
+    """A unit that may have to wait for others: its place in its block, and what it waits for, if anything."""
 
-    def __init__(self, block, number, mask):
-        self.block, self.number, self.mask = block, number, mask
-        self.state = {
-            **{"mask": mask, "phase": 0, "site": None, "exits": None},
-            **{"batch": [], "batched": {}, "batch_key": ()},
-        }
+    def __init__(self, block, number, lanes):
+        super().__init__(lanes)
+        self.block, self.number = block, number
         self.meeting: Meeting | None = None
         self.ready: Callable[[], bool] | None = None
         self.what: Callable[[], str] | None = None
-        self.site = None
+        self.waits_at: int | None = None  # a place in the source
         self.begun = self.done = self.patient = False
         self.segment, self.executed = (0,), Counter()  # for the counts of single lanes
         self.wake = threading.Semaphore(0)
@@ -74,9 +72,9 @@ class Block:
 
     def __init__(self, split, start=None):
         self.split, self.start = split, start
-        self.units: list[Unit] = []
+        self.units: list[WaitingUnit] = []
         self.unbegun = 1  # the next unit to begin, after the first
-        self.waiting: dict[Unit, None] = {}
+        self.waiting: dict[WaitingUnit, None] = {}
         self.left = 0  # units that have not ended
         self.saved: dict = {}
         self.at_barrier: dict[int, object] = {}  # unit -> its lanes there
@@ -89,7 +87,7 @@ class Block:
         if self.start is not None:
             self.start()
         masks = _masks(machine.geometry, self.split)
-        self.units = [Unit(self, number, mask) for number, mask in masks]
+        self.units = [WaitingUnit(self, number, mask) for number, mask in masks]
         self.left = len(self.units)
 
 
@@ -120,7 +118,7 @@ class Scheduler:
         self.coming = list(reversed(blocks))
         self.room, self.total = room, len(blocks)
         self.under_way: list[Block] = []
-        self.current: Unit = None
+        self.current: WaitingUnit = None
         self.grid_passed = self.finished = 0
         self._python_threads: list[threading.Thread] = []
         self._all_done = threading.Semaphore(0)
@@ -128,7 +126,7 @@ class Scheduler:
         self._error: BaseException | None = None
 
     @property
-    def warps(self) -> list[Unit]:
+    def warps(self) -> list[WaitingUnit]:
         """The units of the running block."""
         return self.current.block.units
 
@@ -148,7 +146,7 @@ class Scheduler:
         if self._error is not None:
             raise self._error
 
-    def begin_block(self) -> Unit:
+    def begin_block(self) -> WaitingUnit:
         """Prepare the next block; its first unit."""
         block = self.coming.pop()
         block.open(self.machine)
@@ -177,14 +175,14 @@ class Scheduler:
         else:
             self._switch_to(unit)
 
-    def _after(self, unit) -> Unit | None:
+    def _after(self, unit) -> WaitingUnit | None:
         """A unit has ended: the next one to run, or None if all have."""
         machine, block = self.machine, unit.block
         if machine.asynchronous:
             machine.warp_ends(unit)
         unit.done, block.left = True, block.left - 1
         if block.at_barrier:
-            self._try_release(block, block.units[next(iter(block.at_barrier))].site)
+            self._try_release(block, block.units[next(iter(block.at_barrier))].waits_at)
         if not block.left:
             self.ended()
             self.under_way.remove(block)
@@ -223,12 +221,11 @@ class Scheduler:
     def _save(self):
         """Keep the state of the running unit and of its block."""
         if self.current is not None:
-            self.current.state = self._state(_OF_UNIT)
             self.current.block.saved = self._state(_OF_BLOCK)
 
     def _resume(self, unit):
-        self.current = unit
-        for name, value in (*unit.block.saved.items(), *unit.state.items()):
+        self.current = self.machine.unit = unit
+        for name, value in unit.block.saved.items():
             setattr(self.machine, name, value)
 
     # ---- waiting ----
@@ -236,7 +233,7 @@ class Scheduler:
     def wait(self, site, ready: Callable[[], bool], what: Callable[[], str]):
         """Let the running unit wait until ``ready()``; ``what()`` says what for. Raises Deadlock."""
         unit = self.current
-        unit.ready, unit.what, unit.site = ready, what, site
+        unit.ready, unit.what, unit.waits_at = ready, what, site
         while not ready():
             self._let_others_run(unit)
         unit.ready = None
@@ -257,7 +254,7 @@ class Scheduler:
             self._sleep(unit)
         del unit.block.waiting[unit]
 
-    def _next(self) -> Unit | None:
+    def _next(self) -> WaitingUnit | None:
         """The next unit after the running one that can continue; a block begins if no other can."""
         here, number = self.current.block, self.current.number
         if here.unbegun < len(here.units):
@@ -274,7 +271,7 @@ class Scheduler:
             return self.begin_block()
         return next((unit for block in self.under_way for unit in block.waiting if unit.patient), None)
 
-    def _stand_still(self) -> Unit:
+    def _stand_still(self) -> WaitingUnit:
         """No unit can continue: the one that goes on anyway; raises if none does."""
         for block in self.under_way:
             for unit in block.waiting:
@@ -292,9 +289,9 @@ class Scheduler:
     def barrier(self, site):
         """``cuda.syncthreads()``: wait for all other units of the block."""
         block, unit = self.current.block, self.current
-        block.at_barrier[unit.number] = self.machine.mask
+        block.at_barrier[unit.number] = self.machine.unit.mask
         generation = block.passed
-        unit.site = site
+        unit.waits_at = site
         if not self._try_release(block, site):
             others = "the other warps" if block.split == WARPS else "the other threads of its block"
             self.wait(site, lambda: block.passed != generation, lambda: f"{others} at a barrier")
@@ -303,7 +300,7 @@ class Scheduler:
     def _rejoin(self, unit, moment):
         """The unit has met others: what comes now, the lanes of a warp do together again."""
         if len(moment) == 1:
-            self.machine.phase = 0
+            self.machine.unit.phase = 0
         if self.machine.lanes_apart:
             self.machine.lane_counts.separate(unit, moment)
 
@@ -311,7 +308,7 @@ class Scheduler:
         """Release the barrier if every unit that has not ended is there."""
         if len(block.at_barrier) < block.left:
             return False
-        places = {number: block.units[number].site for number in block.at_barrier}
+        places = {number: block.units[number].waits_at for number in block.at_barrier}
         if len(set(places.values())) > 1 and not self.machine.asynchronous:
             self._report_two_barriers(block, places)
         self.machine.all_units_arrived(site, list(block.at_barrier.values()))
@@ -343,9 +340,8 @@ class Scheduler:
         """The lanes of the running block that have returned from the kernel; None if there are none."""
         here = None
         for unit in self.current.block.units:
-            frame = self.machine.exits if unit is self.current else unit.state["exits"]
-            if frame is not None and frame.returned is not None:
-                gone = frame.returned.array
+            if unit.exits is not None and unit.exits.returned is not None:
+                gone = unit.exits.returned.array
                 gone = np.broadcast_to(True if gone is None else gone, self.machine.geometry.shape)
                 here = gone & _lanes_of(unit) if here is None else here | gone & _lanes_of(unit)
         return here
@@ -355,7 +351,7 @@ class Scheduler:
     def grid_barrier(self, site):
         """``this_grid().sync()``: wait for all other units of the grid."""
         unit, generation = self.current, self.grid_passed
-        unit.block.at_grid_barrier[unit.number] = self.machine.mask
+        unit.block.at_grid_barrier[unit.number] = self.machine.unit.mask
         if self._everyone_at_grid_barrier():
             self._release_grid(site)
         else:
@@ -394,7 +390,7 @@ class Scheduler:
         if meeting is None:
             meeting = block.meetings[key] = Meeting(call, function)
         meeting.arrived[unit.number] = mask, operands
-        meeting.phase = max(meeting.phase, machine.phase)
+        meeting.phase = max(meeting.phase, machine.unit.phase)
         named = np.broadcast_to(np.asarray(machine.plain(mask)), (1, 1, machine.geometry.width))
         meeting.named |= int(named[0, 0, unit.number]) & 0xFFFFFFFF
 
@@ -406,9 +402,9 @@ class Scheduler:
         unit.meeting = None
         if not meeting.done:
             self._hold(block, key, meeting)
-        machine.phase = meeting.phase
+        machine.unit.phase = meeting.phase
         if call.name == "syncwarp":
-            self._rejoin(unit, (block.passed, machine.phase))
+            self._rejoin(unit, (block.passed, machine.unit.phase))
         return meeting.result
 
     def _all_there(self, block, meeting) -> bool:
@@ -421,24 +417,24 @@ class Scheduler:
 
     def _hold(self, block, key, meeting):
         """Execute the call for all lanes that have arrived."""
-        machine, saved = self.machine, self.machine.mask
-        machine.phase = meeting.phase
+        machine, saved = self.machine, self.machine.unit.mask
+        machine.unit.phase = meeting.phase
         there = np.zeros(machine.geometry.shape, bool)
         there[0, 0, list(meeting.arrived)] = True
-        machine.mask = machine.geometry.mask(there)
+        machine.unit.mask = machine.geometry.mask(there)
         masks, operands = zip(*meeting.arrived.values())
         threads = list(meeting.arrived)
         joined = [_joined(machine, threads, values) for values in zip(*operands)]
         meeting.result = meeting.function(machine, meeting.call, _joined(machine, threads, masks), *joined)
-        meeting.phase, meeting.done = machine.phase, True
-        machine.mask = saved
+        meeting.phase, meeting.done = machine.unit.phase, True
+        machine.unit.mask = saved
         del block.meetings[key]
 
     # ---- standstill ----
 
     def _deadlock(self) -> str:
         units = [unit for block in self.under_way for unit in block.waiting]
-        waiting = [(unit.what(), unit.site, unit) for unit in units]
+        waiting = [(unit.what(), unit.waits_at, unit) for unit in units]
         parts = []
         ordered = sorted(waiting, key=lambda entry: (entry[0], entry[1]))
         # a line alone does not say where, if the kernel calls functions
@@ -476,7 +472,7 @@ def _position(unit) -> tuple:
 
 
 def _lanes_of(unit) -> np.ndarray | bool:
-    return True if unit.mask.array is None else unit.mask.array
+    return True if unit.lanes.array is None else unit.lanes.array
 
 
 def _joined(machine, threads, values):

@@ -145,7 +145,7 @@ class TensorCopies:
 
     def _threads(self) -> list[int]:
         """The active threads; each makes a copy of its own."""
-        mask = self.machine.mask
+        mask = self.machine.unit.mask
         threads = np.arange(self.machine.geometry.threads)
         if mask.array is None:
             return threads.tolist()
