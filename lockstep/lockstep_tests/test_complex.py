@@ -57,7 +57,7 @@ def stored_by(source, *arguments):
     def note(machine, site, base, index, value):
         if machine.only_types:
             return
-        values = np.broadcast_to(machine.plain(value), machine.geometry.shape)[0, 0]
+        values = np.broadcast_to(machine.plain(value), machine.chunk.geometry.shape)[0, 0]
         found.append((dtype_of(value).name, values))
 
     with patch.object(Machine, "assign_element", note):

@@ -387,7 +387,7 @@ class Recorder:
         self.stored = {}
 
     def __call__(self, machine, site, base, index, value):
-        shape = machine.geometry.shape
+        shape = machine.chunk.geometry.shape
         values = np.broadcast_to(machine.plain(value), shape)[0, 0]
         active = np.broadcast_to(True if machine.unit.mask.array is None else machine.unit.mask.array, shape)[
             0, 0

@@ -26,7 +26,7 @@ class LaneCounts:
         unit = self.machine.unit
         what = kind, site, array.storage.slot, width
         unit.executed[what] += 1
-        warp = self.machine.origin, unit.number // 32, unit.segment
+        warp = self.machine.chunk.origin, unit.number // 32, unit.segment
         _, elements = self.accesses.setdefault((*warp, unit.executed[what], what), (array, {}))
         index = pattern.array if pattern.array.size == 1 else pattern.array[..., unit.number]
         elements[unit.number] = int(index.flat[0]) + offset
@@ -38,14 +38,17 @@ class LaneCounts:
     def settle(self):
         """The running block has ended: tally its accesses."""
         machine = self.machine
-        here = [key for key in self.accesses if key[0] == machine.origin]
+        here = [key for key in self.accesses if key[0] == machine.chunk.origin]
         for key in here:
             array, elements = self.accesses.pop(key)
             kind, site, slot, width = key[-1]
-            index, there = np.zeros(machine.geometry.shape, np.int64), np.zeros(machine.geometry.shape, bool)
+            index, there = (
+                np.zeros(machine.chunk.geometry.shape, np.int64),
+                np.zeros(machine.chunk.geometry.shape, bool),
+            )
             threads = list(elements)
             index[0, 0, threads], there[0, 0, threads] = list(elements.values()), True
-            pattern, mask = Pattern(index), machine.geometry.mask(there)
+            pattern, mask = Pattern(index), machine.chunk.geometry.mask(there)
             serial = 0 if array.space == "local" else pattern.serial
             what = AccessKey(array.space, kind, site, slot, serial, 0, mask.serial, width, ())
             machine.tally(what, (array, pattern, 0, mask))

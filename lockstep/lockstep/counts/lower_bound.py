@@ -94,7 +94,7 @@ class Merging:
 
     def ordered(self, machine):
         """The active lanes pass a barrier or a fence: they forget what they have loaded and stored."""
-        if machine.unit.mask is machine.geometry.all_threads and not machine.apart:
+        if machine.unit.mask is machine.chunk.geometry.all_threads and not machine.apart:
             self.settle()
             return
         self._epochs[machine.active_ids().astype(np.int64)] += 1
@@ -102,7 +102,7 @@ class Merging:
     # ---- keeping it ----
 
     def _note(self, machine, access, size, shift):
-        geometry, storage = machine.geometry, access.storage
+        geometry, storage = machine.chunk.geometry, access.storage
         active = np.broadcast_to(True if access.mask.array is None else access.mask.array, geometry.shape)
         active = active.reshape(-1, WARP)
         busy = active.any(axis=1)
@@ -111,7 +111,9 @@ class Merging:
         offset = np.broadcast_to(access.pattern.array + access.offset, geometry.shape).reshape(-1, WARP)[busy]
         places = offset * storage.dtype.itemsize + shift
         threads = (
-            np.broadcast_to(machine.thread_ids(), geometry.shape).reshape(-1, WARP)[busy].astype(np.int64)
+            np.broadcast_to(machine.chunk.thread_ids(), geometry.shape)
+            .reshape(-1, WARP)[busy]
+            .astype(np.int64)
         )
         keys = threads * _OF_THREAD + self._epochs[threads] * _OF_EPOCH
         event = _Event(

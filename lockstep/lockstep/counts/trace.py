@@ -94,7 +94,7 @@ class Watcher:
         self.rows += rows[:room]
 
     def _active(self, machine, mask) -> np.ndarray:
-        threads = np.arange(machine.geometry.threads)
+        threads = np.arange(machine.chunk.geometry.threads)
         if self.watch.warp is not None:
             threads = threads[threads // WARP == self.watch.warp]
         if mask.array is None:
@@ -103,9 +103,9 @@ class Watcher:
 
     def _in_block(self, machine, array) -> np.ndarray:
         """The watched block's part of a value, one entry per thread."""
-        _, y, x = machine.origin
+        _, y, x = machine.chunk.origin
         bx, by, _ = self.watch.block
-        return np.broadcast_to(array, machine.geometry.shape)[by - y, bx - x]
+        return np.broadcast_to(array, machine.chunk.geometry.shape)[by - y, bx - x]
 
     def frame(self):
         import pandas as pd

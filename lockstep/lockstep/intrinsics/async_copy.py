@@ -110,9 +110,9 @@ for _copy, _size in ((cp_async4, 4), (cp_async16, 16)):
 
 @emulates(cp_async_commit, elementwise=False, needs=(8, 0))
 def _commit(machine):
-    machine.async_copies.commit()
+    machine.chunk.async_copies.commit()
 
 
 @emulates(cp_async_wait, elementwise=False, needs=(8, 0))
 def _wait(machine, pending):
-    machine.async_copies.wait(pending)
+    machine.chunk.async_copies.wait(pending)

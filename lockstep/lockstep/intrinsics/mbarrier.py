@@ -118,24 +118,24 @@ def fence_async(typing_context):
 
 @emulates(mbarrier_init, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _init(machine, barriers, index, arrivals):
-    machine.mbarriers.init(machine.site, barriers, index, arrivals)
+    machine.chunk.mbarriers.init(machine.site, barriers, index, arrivals)
 
 
 @emulates(mbarrier_arrive, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _arrive(machine, barriers, index):
-    machine.mbarriers.arrive(machine.site, barriers, index)
+    machine.chunk.mbarriers.arrive(machine.site, barriers, index)
 
 
 @emulates(mbarrier_expect, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _expect(machine, barriers, index, size):
-    machine.mbarriers.arrive(machine.site, barriers, index, size)
+    machine.chunk.mbarriers.arrive(machine.site, barriers, index, size)
 
 
 @emulates(mbarrier_wait, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _wait(machine, barriers, index, parity):
-    machine.mbarriers.wait(machine.site, barriers, index, parity)
+    machine.chunk.mbarriers.wait(machine.site, barriers, index, parity)
 
 
 @emulates(fence_async, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _fence(machine):
-    machine.order.fence()
+    machine.chunk.order.fence()

@@ -298,19 +298,19 @@ def _acquire(machine, tensor_map):
 
 @emulates(tma_load, reads=(2,), writes=(0,), elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _load(machine, tile, tile_index, tensor_map, corner, barriers, barrier):
-    machine.tensor_copies.load(machine.site, tile, tile_index, tensor_map, corner, barriers, barrier)
+    machine.chunk.tensor_copies.load(machine.site, tile, tile_index, tensor_map, corner, barriers, barrier)
 
 
 @emulates(tma_store, reads=(2,), writes=(0,), elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _store(machine, tensor_map, corner, tile, tile_index):
-    machine.tensor_copies.store(machine.site, tensor_map, corner, tile, tile_index)
+    machine.chunk.tensor_copies.store(machine.site, tensor_map, corner, tile, tile_index)
 
 
 @emulates(tma_commit, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _commit(machine):
-    machine.tensor_copies.commit()
+    machine.chunk.tensor_copies.commit()
 
 
 @emulates(tma_wait_read, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _wait_read(machine, pending):
-    machine.tensor_copies.wait(pending)
+    machine.chunk.tensor_copies.wait(pending)

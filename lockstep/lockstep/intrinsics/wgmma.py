@@ -288,7 +288,7 @@ def _multiply(machine, n, acc, a, a_index, b, b_index):
             f"wgmma of {n} columns adds to a local array of {n // 2} float32, or to such a row of one"
         )
     left, right = _Tile(machine, a, a_index, ROWS, DEPTH), _Tile(machine, b, b_index, DEPTH, n)
-    linear = machine.active_values(machine.geometry.linear)
+    linear = machine.active_values(machine.chunk.geometry.linear)
     machine.count_arithmetic(machine.site, "mma", acc.dtype, ROWS * DEPTH * n // WARPGROUP)
     left.count(machine, len(linear) // WARP, ROWS // 4)
     right.count(machine, int((linear % WARPGROUP == 0).sum()), DEPTH)  # once for the four warps
@@ -311,14 +311,14 @@ def _queue(machine, n, acc, left, right):
     tokens = []
     for array, cells in reads:
         machine.check_written(site, array, cells.reshape(-1))
-        tokens.append(machine.order.begin_reading(array, cells.reshape(-1), site, "wgmma"))
+        tokens.append(machine.chunk.order.begin_reading(array, cells.reshape(-1), site, "wgmma"))
     rows, columns = _lanes_of(n)
 
     def finish():
         a, b = (array.storage.data[0, 0, cells].astype(np.float32) for array, cells in reads)
         machine.add_to_accumulator(acc, warp, np.matmul(a, b)[rows, columns])
         for token in tokens:
-            machine.order.finish_reading(token)
+            machine.chunk.order.finish_reading(token)
 
     machine.products.queue(site, acc, finish)
 

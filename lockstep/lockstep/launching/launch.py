@@ -511,11 +511,11 @@ class Launch:
         machine = self.machine
         machine.start(z, y, x, rows, columns)
         if self.merging is not None:
-            machine.tracing, machine.watcher = True, self.merging
+            machine.chunk.tracing, machine.chunk.watcher = True, self.merging
             return
         watched = self.watch is not None and self.watch.inside(z, y, x, rows, columns)
-        machine.tracing = watched
-        machine.watcher = self.watcher if watched else None
+        machine.chunk.tracing = watched
+        machine.chunk.watcher = self.watcher if watched else None
 
     def _call(self):
         """Run the translated kernel; the traceback of an error ends at the kernel's line that raised it."""
@@ -550,7 +550,7 @@ class Launch:
 
         def ended():
             machine.end()
-            progress(machine.blocks)
+            progress(machine.chunk.blocks)
 
         blocks = [Block(units, partial(self._start, *place)) for place in places]
         machine.run_units(Scheduler(machine, self._call, blocks, room, ended), units)

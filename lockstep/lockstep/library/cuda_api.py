@@ -92,10 +92,10 @@ def _grid(machine, dimensions):
         raise KernelTypeError(f"cuda.grid() takes 1, 2 or 3, not {dimensions}")
     axes = []
     for axis in "xyz"[:dimensions]:
-        block = getattr(machine.block_index, axis)
+        block = getattr(machine.chunk.block_index, axis)
         width = machine.block["xyz".index(axis)]
         start = machine.mul(None, machine.cast(INT64, block), width)
-        axes.append(machine.add(None, start, getattr(machine.thread_index, axis)))
+        axes.append(machine.add(None, start, getattr(machine.chunk.thread_index, axis)))
     return axes[0] if dimensions == 1 else tuple(axes)
 
 
@@ -160,7 +160,7 @@ def _syncthreads_vote(name, combine):
 
 def _lower_lanes(machine):
     """For each lane, the bits of the lanes below it in the warp."""
-    lane = machine.geometry.lane.pattern
+    lane = machine.chunk.geometry.lane.pattern
     return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1), 0, UINT32)
 
 
@@ -196,11 +196,11 @@ def _constant(machine, array):
 
 
 _SPECIALS = {
-    "threadIdx": "_M.thread_index",
-    "blockIdx": "_M.block_index",
+    "threadIdx": "_M.chunk.thread_index",
+    "blockIdx": "_M.chunk.block_index",
     "blockDim": "_M.block_dim",
     "gridDim": "_M.grid_dim",
-    "laneid": "_M.geometry.lane",
+    "laneid": "_M.chunk.geometry.lane",
 }
 
 _BARRIER = {"elementwise": False, "kind": "barrier"}
@@ -293,13 +293,13 @@ def _printed(machine, value, where) -> str:
     if dtype_of(value).kind == "c":
         raise KernelTypeError("Numba's print() on a GPU knows no complex numbers: print z.real and z.imag")
     number = machine.plain(value)
-    number = np.broadcast_to(number, machine.geometry.shape)[where] if np.ndim(number) else number
+    number = np.broadcast_to(number, machine.chunk.geometry.shape)[where] if np.ndim(number) else number
     return f"{number:f}" if isinstance(number, (float, np.floating)) else str(number)
 
 
 def _print(machine, *values):
     """Each active lane prints a line, up to 64 of them."""
-    shape = machine.geometry.shape
+    shape = machine.chunk.geometry.shape
     active = np.broadcast_to(True if machine.unit.mask.array is None else machine.unit.mask.array, shape)
     chosen = list(zip(*active.nonzero()))
     for where in chosen[:_PRINTED_LANES]:

@@ -63,7 +63,7 @@ def _named(machine, mask) -> np.ndarray | int:
 
 def _shape(machine, *values) -> tuple:
     return np.broadcast_shapes(
-        machine.geometry.shape, np.shape(machine.unit.mask.array), *map(np.shape, values)
+        machine.chunk.geometry.shape, np.shape(machine.unit.mask.array), *map(np.shape, values)
     )
 
 
@@ -104,9 +104,9 @@ def _check(machine, call, bits, active):
 
 def _waited_for(machine, shape) -> np.ndarray:
     """The threads that exist and have not exited: (..., warps, 32) booleans."""
-    waited = np.ones(machine.geometry.shape, bool)
-    if machine.geometry.all_threads.array is not None:
-        waited &= machine.geometry.all_threads.array
+    waited = np.ones(machine.chunk.geometry.shape, bool)
+    if machine.chunk.geometry.all_threads.array is not None:
+        waited &= machine.chunk.geometry.all_threads.array
     exited = machine.exited()
     if exited is not None:
         waited &= ~exited
@@ -140,7 +140,9 @@ def _report(machine, call, lanes, sentence, kind="warp_divergence"):
 def _place(machine, where):
     """(thread, block) of a lane, given its position in (..., row, column, warp, lane)."""
     *_, row, column, warp, lane = where
-    return machine.geometry.thread_coordinates(warp * WARP + lane), machine.block_coordinates(row, column)
+    return machine.chunk.geometry.thread_coordinates(warp * WARP + lane), machine.chunk.block_coordinates(
+        row, column
+    )
 
 
 def _not_in_own_mask(machine, where, what):
@@ -197,10 +199,10 @@ def _shuffle(name, source_lane):
         if machine._dtype(operand).kind not in "biu":
             raise KernelTypeError(f"{name} needs an integer for the lane, not {machine._dtype(operand)}")
         shape, active, members = _members(machine, call, mask)
-        lane = machine.geometry.linear % WARP
+        lane = machine.chunk.geometry.linear % WARP
         wanted = source_lane(lane, machine.plain(operand))
         wanted = np.where((wanted >= 0) & (wanted < WARP), wanted, lane)
-        source = wanted + machine.geometry.linear - lane
+        source = wanted + machine.chunk.geometry.linear - lane
         if isinstance(value, Unknown):
             return value
         value = np.asarray(machine.plain(value))

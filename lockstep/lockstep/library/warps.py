@@ -49,7 +49,7 @@ def require_whole_warps(machine, instruction: str):
     if mask.array is None or not mask.any:
         return
     if "partial warps" not in mask.memo:
-        mask.memo["partial warps"] = _partial_warps(mask.array, machine.geometry)
+        mask.memo["partial warps"] = _partial_warps(mask.array, machine.chunk.geometry)
     if mask.memo["partial warps"] is not None:
         _report(
             machine,
@@ -74,7 +74,7 @@ def require_uniform(machine, instruction: str, what: str, *values):
     for value in values:
         if (
             type(value) is Lanes
-            and (partial := _differing_lanes(value, machine.unit.mask, machine.geometry)) is not None
+            and (partial := _differing_lanes(value, machine.unit.mask, machine.chunk.geometry)) is not None
         ):
             _report(
                 machine,
@@ -105,7 +105,10 @@ def _report(machine, lanes: np.ndarray, sentence):
         *batch, row, column, linear = (int(i) for i in np.argwhere(lanes)[0])
         warp = slice(linear // WARP * WARP, (linear // WARP + 1) * WARP)
         present = int(lanes[(*batch, row, column, warp)].sum())
-        block, who = machine.block_coordinates(row, column), machine.geometry.thread_coordinates(linear)
+        block, who = (
+            machine.chunk.block_coordinates(row, column),
+            machine.chunk.geometry.thread_coordinates(linear),
+        )
         return Finding(
             kind="warp_divergence",
             line=at.line,
@@ -128,7 +131,7 @@ def read_fragment(machine, instruction: str, fragment, layout: Layout, *dtypes) 
     values = machine.read(machine.site, fragment, (0,), layout.per_lane, boundary=1)
     if machine.log is not None:
         return None
-    return layout.matrices(_side_by_side(values, machine.geometry.width))
+    return layout.matrices(_side_by_side(values, machine.chunk.geometry.width))
 
 
 def write_fragment(machine, instruction: str, fragment, layout: Layout, matrices: np.ndarray | None, *dtypes):
@@ -208,12 +211,12 @@ def load_rows(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarra
     """
     saved = machine.unit.mask
     if rows < WARP:
-        machine.unit.mask = saved.where(_first_lanes(machine.geometry, rows))
+        machine.unit.mask = saved.where(_first_lanes(machine.chunk.geometry, rows))
     values = machine.read(machine.site, array, index, ROW, counted_as=MATRIX_LOAD)
     machine.unit.mask = saved
     if machine.log is not None:
         return None
-    lanes = _side_by_side(values, machine.geometry.width)
+    lanes = _side_by_side(values, machine.chunk.geometry.width)
     return lanes.reshape(*lanes.shape[:-2], -1, WARP, ROW)[..., :rows, :]
 
 
@@ -224,7 +227,7 @@ def store_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragme
     """
     values = (array.dtype.type(0),) * ROW
     if machine.log is None:
-        rows = layout.matrices(_side_by_side(fragments, machine.geometry.width))
+        rows = layout.matrices(_side_by_side(fragments, machine.chunk.geometry.width))
         lanes = rows.reshape(*rows.shape[:-3], -1, ROW)
         values = tuple(lanes[..., element] for element in range(ROW))
     machine.write(machine.site, array, index, values, ROW)
@@ -247,7 +250,7 @@ def _first_lanes(geometry, count: int) -> Lanes:
 def by_lane(machine, numbers: np.ndarray) -> Lanes:
     """An integer for each lane of a warp, the same in every warp."""
     key = ("by lane", numbers.tobytes())
-    lane = machine.geometry.lane.pattern
+    lane = machine.chunk.geometry.lane.pattern
     return Lanes(lane.derive(key, lambda: numbers[lane.array]))
 
 

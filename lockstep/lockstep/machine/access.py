@@ -104,8 +104,8 @@ class MemoryAccess:
             return number if width == 1 else (number,) * width
         self._check_read(site, array, access)
         values = [storage.gather(pattern, offset + step) for step in range(width)]
-        if self.tracing:
-            self.watcher.record(self, access, values)
+        if self.chunk.tracing:
+            self.chunk.watcher.record(self, access, values)
         values = [self._as_numbers(value) for value in values]
         return values[0] if width == 1 else tuple(values)
 
@@ -127,8 +127,8 @@ class MemoryAccess:
             self._require_number(numbers, array)
             if self.log is None and mask.any:
                 array.storage.scatter(pattern, offset + step, numbers, mask)
-        if self.tracing:
-            self.watcher.record(self, access, values)
+        if self.chunk.tracing:
+            self.chunk.watcher.record(self, access, values)
 
     def update(self, site, load_site, array, index, combine):
         """``array[index] op= ...``: one load and one store of the same element."""
@@ -150,7 +150,7 @@ class MemoryAccess:
         self._require_array(array)
         index = index if isinstance(index, tuple) else (index,)
         local = type(array) is DeviceArray and array.space == "local"
-        in_place = local and not self.tracing and self.log is None
+        in_place = local and not self.chunk.tracing and self.log is None
         if in_place and self._accumulate_local(site, load_site, operation, array, index, x, y):
             return
         old = self.own(self.read(load_site, array, index))
@@ -197,8 +197,8 @@ class MemoryAccess:
         self._check_read(site, array, access, uses_value=name != "exch")
         self._check_write(array, access)
         old = self._serialise(name, array, access, value, compare)
-        if self.tracing:
-            self.watcher.record(self, access, [old])
+        if self.chunk.tracing:
+            self.chunk.watcher.record(self, access, [old])
         return self._as_numbers(old)
 
     def _cast_index(self, position):
@@ -212,14 +212,14 @@ class MemoryAccess:
         storage = array.storage
         if storage.data is None:
             return storage.gather(access.pattern, access.offset)
-        shape = np.broadcast_shapes(access.shape(), np.shape(self.plain(value)), self.geometry.shape)
+        shape = np.broadcast_shapes(access.shape(), np.shape(self.plain(value)), self.chunk.geometry.shape)
         value, compare = (
             np.broadcast_to(self.plain(v if v is not None else 0), shape) for v in (value, compare)
         )
         active = np.broadcast_to(True if access.mask.array is None else access.mask.array, shape)
         old = np.zeros(shape, array.dtype)
         index = np.broadcast_to(access.pattern.array + access.offset, shape)
-        cells = storage.cells(self.geometry)
+        cells = storage.cells(self.chunk.geometry)
         where = storage.cell(active.nonzero(), index[active])
         if cells.ndim > 1:
             where = np.ravel_multi_index(where, cells.shape)
@@ -236,7 +236,7 @@ class MemoryAccess:
         """An atomic reads: report the lanes that have found what new memory holds."""
         bad = is_garbage(old) & active
         if bad.any():
-            culprits = self.geometry.mask(bad)
+            culprits = self.chunk.geometry.mask(bad)
             self._find_cells(
                 *("uninitialised_read", access.site, array, culprits, access.pattern, access.offset),
                 _uninitialised(array, "updates"),
@@ -257,7 +257,7 @@ class MemoryAccess:
     def _first_cells(self, access):
         """(the elements of an access, the number of the first thread)."""
         cells, _ = access.touched(1, 1)
-        block = 0 if access.storage.space == "global" else (self.thread_ids().flat[0] - 1)
+        block = 0 if access.storage.space == "global" else (self.chunk.thread_ids().flat[0] - 1)
         saved, self.unit.mask = self.unit.mask, access.mask
         who = int(self.active_ids()[0])
         self.unit.mask = saved
@@ -272,14 +272,13 @@ class MemoryAccess:
         if where not in self.last_change:
             return f"{what}, which no thread has stored to"
         thread, site = self.last_change[where]
-        return (
-            f"{what}, which {thread_name(*self.thread_of(thread))} did last in line {self.sites[site].line}"
-        )
+        who = thread_name(*self.chunk.thread_of(thread))
+        return f"{what}, which {who} did last in line {self.sites[site].line}"
 
     def _note_atomics(self, storage, cells, active, wrote):
         """The lanes' atomics, in the order in which they were executed."""
-        threads = np.broadcast_to(self.thread_ids(), active.shape)[active].tolist()
-        place = 0 if storage.space == "global" else self.geometry.threads
+        threads = np.broadcast_to(self.chunk.thread_ids(), active.shape)[active].tolist()
+        place = 0 if storage.space == "global" else self.chunk.geometry.threads
         races = (self.exact_races or {}).get(storage.serial)
         for thread, cell, effect in zip(threads, cells.tolist(), wrote.tolist()):
             where = storage.serial, cell, place and self.happened.block(thread)
@@ -516,8 +515,8 @@ class MemoryAccess:
             return
         space = array.storage.space
         if space == "global":
-            if self.absences.open:
-                self.absences.global_access(access)
+            if self.chunk.absences.open:
+                self.chunk.absences.global_access(access)
             if access.op != "atomic":  # an atomic counts as a write
                 self._check_global_race(array, access)
         elif space == "shared":
@@ -528,7 +527,7 @@ class MemoryAccess:
     def _check_shared_read(self, site, array, access, uses_value):
         self.polls, self.last_poll = self.polls + 1, access
         self._note_shared(access)
-        early = self.async_copies.overlap(access)
+        early = self.chunk.async_copies.overlap(access)
         if early is not None:
             self._report_cells("async_read_too_early", site, array, *early, _too_early(array))
             return
@@ -537,16 +536,16 @@ class MemoryAccess:
             self._report_cells("uninitialised_read", site, array, *missing, _uninitialised(array))
 
     def _note_shared(self, access):
-        if self.absences.open:
-            self.absences.access(access)
-        self.shared_races.note(access)
+        if self.chunk.absences.open:
+            self.chunk.absences.access(access)
+        self.chunk.shared_races.note(access)
 
     def _check_local_read(self, site, array, access):
         self._check_products(site, array, "reads")
         state = self.initialised(array.storage)
         bad = None if state.complete else state.missing(access)
         if bad is not None:
-            where = self.geometry.mask(bad), access.pattern, access.offset
+            where = self.chunk.geometry.mask(bad), access.pattern, access.offset
             self._find_cells("uninitialised_read", site, array, *where, _uninitialised(array))
 
     def _check_write(self, array, access: Access, value=None):
@@ -561,8 +560,8 @@ class MemoryAccess:
         if space == "global":
             if not array.storage.writeable:
                 raise ArgumentError(f"{array.name} is read-only, and the kernel writes to it")
-            if self.absences.open:
-                self.absences.global_access(access)
+            if self.chunk.absences.open:
+                self.chunk.absences.global_access(access)
             self._check_global_race(array, access, value)
             return
         if space == "shared" and access.op == "store":
@@ -583,10 +582,10 @@ class MemoryAccess:
             return
         if access.op != "store":
             self.polls, self.last_poll = self.polls + 1, access
-        shape = np.broadcast_shapes(access.shape(), self.geometry.shape)
+        shape = np.broadcast_shapes(access.shape(), self.chunk.geometry.shape)
         active = slice(None) if access.mask.array is None else np.broadcast_to(access.mask.array, shape)
         cells = np.broadcast_to(access.pattern.array + access.offset, shape)[active].reshape(-1)
-        ids = np.broadcast_to(self.thread_ids(), shape)[active].reshape(-1)
+        ids = np.broadcast_to(self.chunk.thread_ids(), shape)[active].reshape(-1)
         if access.width > 1:
             cells, ids = (cells[:, None] + np.arange(access.width)).reshape(-1), np.repeat(ids, access.width)
         now = self.now()
@@ -669,7 +668,7 @@ class MemoryAccess:
         )
 
     def _equal_stores(self, array, access, cell, me) -> Finding:
-        who, block = self.thread_of(me)
+        who, block = self.chunk.thread_of(me)
         element, at = array.storage.element(array.storage.element_of_cell(cell)), self.sites[access.site]
         message = equal_stores(thread_name(who, block), place(array.name, element))
         return Finding(
@@ -713,8 +712,8 @@ class MemoryAccess:
 
         ``verb``: what the rival does, if this thread writes.
         """
-        who, block = self.thread_of(me)
-        others = [] if rival is None else [self.thread_of(rival)]
+        who, block = self.chunk.thread_of(me)
+        others = [] if rival is None else [self.chunk.thread_of(rival)]
         other = thread_name(*others[0]) if others else "another thread"
         element, at = array.storage.element(array.storage.element_of_cell(cell)), self.sites[access.site]
         does = "updates" if access.op == "atomic" else "writes"
@@ -766,11 +765,13 @@ class MemoryAccess:
             storage = array.storage
             block, cell = divmod(int(cells[0]), storage.block.size)
             element = storage.element(storage.element_of_cell(cell))
-            thread = self.geometry.thread_coordinates(int(threads[0]))
-            where = self.block_coordinates(*divmod(block, columns))
+            thread = self.chunk.geometry.thread_coordinates(int(threads[0]))
+            where = self.chunk.block_coordinates(*divmod(block, columns))
             return self._finding(kind, site, array, element, where, thread, sentence)
 
-        self.findings.add((kind, site, array.name), len(cells) * (self.blocks // (rows * columns)), make)
+        self.findings.add(
+            (kind, site, array.name), len(cells) * (self.chunk.blocks // (rows * columns)), make
+        )
 
     def _finding(self, kind, site, array, element, block, thread, sentence):
         at = self.sites[site]
@@ -779,11 +780,17 @@ class MemoryAccess:
         return Finding(kind, at.line, message, array.name, element, block, [thread], at.function, site)
 
     def _first_lane(self, mask, *positions):
-        shape = np.broadcast_shapes(self.geometry.shape, np.shape(mask.array), *(p.shape for p in positions))
+        shape = np.broadcast_shapes(
+            self.chunk.geometry.shape, np.shape(mask.array), *(p.shape for p in positions)
+        )
         active = np.broadcast_to(True if mask.array is None else mask.array, shape)
         where = np.unravel_index(int(active.argmax()), shape)
-        row, column, linear = self.geometry.place(*where[-3:])
-        return where, self.block_coordinates(row, column), self.geometry.thread_coordinates(linear)
+        row, column, linear = self.chunk.geometry.place(*where[-3:])
+        return (
+            where,
+            self.chunk.block_coordinates(row, column),
+            self.chunk.geometry.thread_coordinates(linear),
+        )
 
     @staticmethod
     def _in_lane(position, where) -> int | str:

@@ -7,8 +7,7 @@ from lockstep.errors import KernelTypeError, LimitExceeded
 from lockstep.races.absences import report_absent
 from lockstep.values.geometry import WARP
 from lockstep.values.lanes import from_values
-
-from .control import Frame
+from lockstep.waiting.unit import Frame
 
 
 class GridGroup:
@@ -33,29 +32,31 @@ class Barriers:
         gone = None if self.unit.exits is None else self.unit.exits.returned
         if gone is None:
             return None
-        return np.broadcast_to(True if gone.array is None else gone.array, self.geometry.shape)
+        return np.broadcast_to(True if gone.array is None else gone.array, self.chunk.geometry.shape)
 
     # ---- the barrier of a block ----
 
     def barrier(self, site):
         """``cuda.syncthreads()``."""
-        if self.tracing:
-            self.watcher.ordered(self)
+        if self.chunk.tracing:
+            self.chunk.watcher.ordered(self)
         if self.apart:
             self.scheduler.barrier(site)
             return
         blocks, late = self._at_barrier(site)
         self.tally(BarrierKey(site, blocks.serial, self.unit.batch), blocks)
-        if self.tracing:
-            self.watcher.record_barrier(self, site)
+        if self.chunk.tracing:
+            self.chunk.watcher.record_barrier(self, site)
         self._pass_barrier(blocks, late)
 
     def barrier_vote(self, site, predicate, combine):
         """``syncthreads_count`` and the like: ``combine(true, there)`` of the threads that take part."""
         true = predicate if type(predicate) is bool else predicate.pattern.array
         here = True if self.unit.mask.array is None else self.unit.mask.array
-        shape = np.broadcast_shapes(self.geometry.shape, np.shape(true), np.shape(here))
-        exists = True if self.geometry.all_threads.array is None else self.geometry.all_threads.array
+        shape = np.broadcast_shapes(self.chunk.geometry.shape, np.shape(true), np.shape(here))
+        exists = (
+            True if self.chunk.geometry.all_threads.array is None else self.chunk.geometry.all_threads.array
+        )
         there = np.broadcast_to(here, shape) & exists
         votes = there & true, there
         if self.apart:
@@ -67,15 +68,15 @@ class Barriers:
 
     def _pass_barrier(self, blocks, late=None):
         """The threads of ``blocks``, a mask of whole blocks, are ordered, without those that are ``late``."""
-        everywhere = blocks is self.geometry.all_threads
+        everywhere = blocks is self.chunk.geometry.all_threads
         if everywhere and late is None:
-            self.epoch = self.epoch + 1
+            self.chunk.epoch = self.chunk.epoch + 1
         else:
             whole = True if blocks.array is None else blocks.array
-            passed = np.broadcast_to(whole, self.geometry.shape).any(axis=2, keepdims=True)
-            self.epoch = self.epoch + (passed if late is None else passed & ~late)
+            passed = np.broadcast_to(whole, self.chunk.geometry.shape).any(axis=2, keepdims=True)
+            self.chunk.epoch = self.chunk.epoch + (passed if late is None else passed & ~late)
         if self.log is None:
-            self.shared_races.barrier(blocks)
+            self.chunk.shared_races.barrier(blocks)
             if everywhere:
                 self.unit.phase = 0
             if self.happened is not None:
@@ -83,32 +84,32 @@ class Barriers:
 
     def block_numbers(self, blocks) -> list[int]:
         """The numbers of the blocks of a mask, counted over the grid."""
-        first = self.thread_ids()[..., :1].astype(np.int64)
-        numbers = (first - 1) // self.geometry.threads
+        first = self.chunk.thread_ids()[..., :1].astype(np.int64)
+        numbers = (first - 1) // self.chunk.geometry.threads
         if blocks.array is not None:
-            some = np.broadcast_to(blocks.array, self.geometry.shape).any(axis=2, keepdims=True)
+            some = np.broadcast_to(blocks.array, self.chunk.geometry.shape).any(axis=2, keepdims=True)
             numbers = numbers[np.broadcast_to(some, numbers.shape)]
         return numbers.reshape(-1).tolist()
 
     def _at_barrier(self, site):
         """All lanes of the blocks with a thread at the barrier, and of their threads those that are late."""
-        mask, all_threads = self.unit.mask, self.geometry.all_threads
-        if mask is all_threads and not self.absences.open:
+        mask, all_threads = self.unit.mask, self.chunk.geometry.all_threads
+        if mask is all_threads and not self.chunk.absences.open:
             return all_threads, None
         exists = True if all_threads.array is None else all_threads.array
-        here = np.broadcast_to(True if mask.array is None else mask.array, self.geometry.shape) & exists
+        here = np.broadcast_to(True if mask.array is None else mask.array, self.chunk.geometry.shape) & exists
         some = here.any(axis=2, keepdims=True)
         late = self.look_for_absent(site, here, some & exists & ~here)
         if some.all():
             return all_threads, late
-        return self.geometry.mask(np.broadcast_to(some & exists, self.geometry.shape)), late
+        return self.chunk.geometry.mask(np.broadcast_to(some & exists, self.chunk.geometry.shape)), late
 
     def look_for_absent(self, site, here, absent, may_exit=True):
         """Who is at a barrier, and who is not; returns the lanes that may still come, None if there are none.
 
         Threads that have exited are advised against. Of others that miss it, what they do next decides.
         """
-        self.absences.at_barrier(here)
+        self.chunk.absences.at_barrier(here)
         if not absent.any():
             return None
         if not may_exit:
@@ -119,7 +120,7 @@ class Barriers:
         if not late.any():
             report_absent(self, "barrier_after_exit", site, here, absent)
             return None
-        self.absences.note(site, here, late)
+        self.chunk.absences.note(site, here, late)
         return late
 
     # ---- the lanes of a warp ----
@@ -139,19 +140,19 @@ class Barriers:
         if self.log is not None:
             return
         self.fine_order = True
-        if self.tracing:
-            self.watcher.ordered(self)
+        if self.chunk.tracing:
+            self.chunk.watcher.ordered(self)
         bits = (waited * (1 << np.arange(WARP))).sum(axis=-1, keepdims=True)
         whole = ((active | ~waited) & (~active | (members & bits == bits))).all(axis=-1)
         if not self.apart:
-            self.shared_races.syncwarp(None if whole.all() else whole)
+            self.chunk.shared_races.syncwarp(None if whole.all() else whole)
         elif whole[active.any(axis=-1)].all():
-            self.shared_races.syncwarp(None)
+            self.chunk.shared_races.syncwarp(None)
         if self.happened is not None:
             self._order_lanes(active, members)
 
     def _order_lanes(self, active, members):
-        ids = self.thread_ids().reshape(*self.geometry.shape[:2], -1, WARP)
+        ids = self.chunk.thread_ids().reshape(*self.chunk.geometry.shape[:2], -1, WARP)
         groups = {
             (int(ids[(*where[-4:-1], 0)]), int(members[where])) for where in map(tuple, np.argwhere(active))
         }
@@ -165,14 +166,17 @@ class Barriers:
         if self.log is not None:
             return
         self.fine_order = True
-        if self.tracing:
-            self.watcher.ordered(self)
+        if self.chunk.tracing:
+            self.chunk.watcher.ordered(self)
         if self.happened is not None:
             self.happened.fence(self.active_ids().tolist(), wide)
 
     def active_ids(self) -> np.ndarray:
         """The numbers of the active threads, counted from 1 over the grid."""
-        ids, active = np.broadcast_to(self.thread_ids(), self.geometry.shape), self.unit.mask.array
+        ids, active = (
+            np.broadcast_to(self.chunk.thread_ids(), self.chunk.geometry.shape),
+            self.unit.mask.array,
+        )
         if active is None:
             return ids.reshape(-1)
         if active.ndim > ids.ndim:  # iterations that run at once: those of any of them
@@ -189,12 +193,12 @@ class Barriers:
             self.barrier(site)
             return
         self._require_resident()
-        if self.tracing:
-            self.watcher.ordered(self)
+        if self.chunk.tracing:
+            self.chunk.watcher.ordered(self)
         self.scheduler.grid_barrier(site)
 
     def _require_resident(self):
-        threads, shared = self.geometry.threads, self.static_shared_bytes() + self.dynamic_shared
+        threads, shared = self.chunk.geometry.threads, self.static_shared_bytes() + self.dynamic_shared
         blocks, fit = self.grid[0] * self.grid[1] * self.grid[2], self.gpu.resident_blocks(threads, shared)
         if blocks > fit:
             raise LimitExceeded(

@@ -10,6 +10,7 @@ from lockstep.values import lanes
 from lockstep.values.dtypes import INT64, UINT64, range_type
 from lockstep.values.lanes import Lanes
 from lockstep.waiting.scheduler import WARPS, NeedsFinerUnits
+from lockstep.waiting.unit import Frame
 
 from .iterables import LaneRange, TypedRange, iterable
 from .narrowing import Narrowing
@@ -17,15 +18,6 @@ from .narrowing import Narrowing
 BATCH_LENGTH = 64  # most iterations of a loop that run at once
 BATCH_ELEMENTS = 1 << 22  # most lanes times iterations that run at once
 PATIENCE = 1000  # iterations of a loop that may be waiting, after which others get a chance to run
-
-
-class Frame:
-    """One call of a function: the lanes that have returned from it, and what they returned."""
-
-    __slots__ = ("returned", "value")
-
-    def __init__(self):
-        self.returned = self.value = None
 
 
 class Loop:
@@ -107,7 +99,7 @@ class Control(Narrowing):
         else:
             frame.returned = frame.returned.plus(self.unit.mask)
             frame.value = self.merge(value, frame.value)
-        self.unit.mask = self.geometry.no_threads
+        self.unit.mask = self.chunk.geometry.no_threads
 
     def returned(self, frame, entered):
         """What a call returns that the lanes ``entered`` began; those that reach its end return None."""
@@ -159,11 +151,11 @@ class Control(Narrowing):
 
     def break_(self, loop):
         loop.broken = self.unit.mask if loop.broken is None else loop.broken.plus(self.unit.mask)
-        self.unit.mask = self.geometry.no_threads
+        self.unit.mask = self.chunk.geometry.no_threads
 
     def continue_(self, loop):
         loop.continued = self.unit.mask if loop.continued is None else loop.continued.plus(self.unit.mask)
-        self.unit.mask = self.geometry.no_threads
+        self.unit.mask = self.chunk.geometry.no_threads
 
     def finish(self, loop):
         """After a loop: the lanes that entered it continue, except those that returned from the function."""
@@ -269,7 +261,7 @@ class Control(Narrowing):
 
     def may_batch(self, values, touched) -> bool:
         """Iterations may run at once if the loop is uniform and no two names in its body share an array."""
-        if self.tracing or self.lanes_apart or not isinstance(values, range) or _length(values) < 2:
+        if self.chunk.tracing or self.lanes_apart or not isinstance(values, range) or _length(values) < 2:
             return False
         arrays = list(_arrays_in(touched))
         if len({a.storage.serial for a in arrays if type(a) is DeviceArray}) != len(arrays):
@@ -279,7 +271,7 @@ class Control(Narrowing):
         length = min(_length(values), BATCH_LENGTH)
         for other in self.unit.batch:
             length *= other
-        return length * self.geometry.lanes <= BATCH_ELEMENTS
+        return length * self.chunk.geometry.lanes <= BATCH_ELEMENTS
 
     def _batched_iterations(self, loop, name, values):
         level = len(self.unit.batch)
@@ -293,7 +285,7 @@ class Control(Narrowing):
                 continue
             self.unit.open_batch(name, len(part))
             try:
-                numbers = lanes.scaled(self.geometry.batch(len(part), level), part.step)
+                numbers = lanes.scaled(self.chunk.geometry.batch(len(part), level), part.step)
                 yield Lanes(numbers, part.start, INT64)
             finally:
                 self.unit.close_batch(name)
@@ -333,7 +325,9 @@ class Control(Narrowing):
 
     def counted(self, start, stop, step):
         """The range that ``while counter < stop`` covers, or None if iterations must run one by one."""
-        if self.tracing or self.lanes_apart or self.log is not None:  # these need to see single iterations
+        if (
+            self.chunk.tracing or self.lanes_apart or self.log is not None
+        ):  # these need to see single iterations
             return None
         stop, step = (int(bound) if isinstance(bound, np.integer) else bound for bound in (stop, step))
         if any(type(bound) is not int for bound in (start, stop, step)) or step <= 0:

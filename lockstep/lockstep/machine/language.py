@@ -108,11 +108,13 @@ class Language:
         if not self.unit.mask.any:
             return
         active = True if self.unit.mask.array is None else self.unit.mask.array
-        shape = np.broadcast_shapes(np.shape(active), self.geometry.shape)
-        exists = self.geometry.all_threads.array
+        shape = np.broadcast_shapes(np.shape(active), self.chunk.geometry.shape)
+        exists = self.chunk.geometry.all_threads.array
         here = np.broadcast_to(active, shape) & (True if exists is None else exists)
         *_, row, column, linear = (int(axis[0]) for axis in here.nonzero())
-        name = thread_name(self.geometry.thread_coordinates(linear), self.block_coordinates(row, column))
+        name = thread_name(
+            self.chunk.geometry.thread_coordinates(linear), self.chunk.block_coordinates(row, column)
+        )
         what = f"{kind}: {text}" if text else kind
         sentence = f"{name[0].upper()}{name[1:]} raises {what} in line {self.sites[site].line}."
         if not self.debug:

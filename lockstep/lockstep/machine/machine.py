@@ -30,15 +30,16 @@ from lockstep.values.dtypes import dtype_of, is_integer, unify
 from lockstep.values.geometry import Coordinates, Geometry
 from lockstep.values.lanes import Lanes
 from lockstep.waiting.cooperation import Cooperation
+from lockstep.waiting.scheduler import Scheduler
 from lockstep.waiting.unit import Unit
 
 from .access import MemoryAccess
 from .arithmetic import Arithmetic, require_tuples_alike
 from .barriers import Barriers
+from .chunk import Chunk
 from .control import Control
 from .failed_calls import what_is_wrong
 from .language import Language, same_tuple
-from .state import State
 from .unset import Unset
 from .views import Views
 
@@ -55,9 +56,7 @@ class Site(NamedTuple):
     one_constant: bool = False  # whether the index is a single integer that Numba knows, as for a record
 
 
-class Machine(
-    Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess, RecordAccess, Unset, Views, State
-):
+class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess, RecordAccess, Unset, Views):
     """Runs translated kernels; the mix-ins hold arithmetic, barriers, control flow and memory access."""
 
     unbound = Unbound()
@@ -79,94 +78,84 @@ class Machine(
         examined=frozenset(),
         strict=False,
     ):
-        self.grid, self.block, self.dynamic_shared = grid, block, shared_bytes
-        self.counts_only, self.step_limit = counts_only, step_limit
-        self.findings, self.sites = findings, {}
-        self.log = Log() if counts_only else None
-        self.folding = counts_only
-        self.tracing, self.watcher, self.last_watcher = False, None, None
-        self.report_float64 = True
+        # The launch.
+        self.grid, self.block = grid, block  # blocks of the grid and threads of a block, along x, y and z
+        self.block_dim, self.grid_dim = (Coordinates(*map(np.int32, size)) for size in (block, grid))
+        self.dynamic_shared = shared_bytes  # of a block
+        self.step_limit = step_limit  # iterations that a loop may run
+        self.warp_by_warp = warp_by_warp  # one block at a time, and one warp of it at a time
+        self.sites: dict[int, Site] = {}
+        self.typing = None  # the machine that finds the types of what this one calls
+        self.unset_kinds: dict = {}  # site of a variable that may be unset -> its type, as kind_of names it
+
+        # What runs now.
+        self.chunk: Chunk | None = None
+        self.unit: Unit | None = None
+        self._shapes: dict = {}  # (rows, columns) of a chunk -> its geometry, what such chunks share
+
+        # Counts.
+        self.counts_only = counts_only
+        self.log = Log() if counts_only else None  # what iterations tally
+        self.folding = counts_only  # may iterations be skipped?
         self.tallies = Tally(keep=counts_only)
         self.tally = self._tally_logged if counts_only else self.tallies.add
-        self.global_races: dict[int, GlobalRaces] = {}
-        self._geometries, self._memos = {}, {}
-        self.block_dim, self.grid_dim = (Coordinates(*map(np.int32, size)) for size in (block, grid))
-        self.warp_by_warp, self.scheduler = warp_by_warp, None
-        self.strict = strict  # stores of equal values race as well
+        self.lane_counts = LaneCounts(self)  # accesses of lanes that run apart
+
+        # Races.
+        self.global_races: dict[
+            int, GlobalRaces
+        ] = {}  # serial of a storage that may be written -> its shadow
+        self.strict = strict  # do stores of equal values race as well?
         self.exact = exact  # "shared", "global": memories whose races are found access by access
-        self.examined = examined  # of shared memory, only these arrays
+        self.examined = examined  # in shared memory, only these arrays, by their families
         self.happened = Happened(block[0] * block[1] * block[2]) if exact else None
         self.exact_races: dict[int, ExactRaces] | None = {} if "global" in exact else None
-        self.doubts: set[str] = set()
-        self.suspects: set = set()
-        self.lane_counts = LaneCounts(self)
-        self.apart = self.lanes_apart = self.asynchronous = self.fine_order = False
-        self.epoch = 0
-        self.unset_kinds: dict = {}
-        self.typing = None  # the machine that finds the types of what this one calls
-        self.printed: list[str] = []  # shown when the launch has ended, as on a GPU
+        self.fine_order = False  # has a fence or a flag been met, so that only the exact way can tell races?
+        self.doubts: set[str] = set()  # memories where the exact way is needed to tell
+        self.suspects: set = set()  # shared arrays in which there may be races, by their families
+
+        # Units that wait for each other.
+        self.scheduler: Scheduler | None = None  # None in lock-step
+        self.apart = self.lanes_apart = False  # do units run apart, and are they single lanes?
+        self.asynchronous = False  # do warps with mbarriers, copies and products of their own run?
         self.changes = self.polls = 0  # of memory; looks at memory that the kernel may change
         self.last_poll: Access | None = None
-        self.last_change: dict[tuple, tuple] = {}  # where units wait: element -> (thread, site)
+        self.last_change: dict[tuple, tuple] = {}  # element -> (thread, site)
+
+        # What is reported.
+        self.findings = findings
+        self.report_float64 = (
+            True  # has the launch no float64 array, so that such arithmetic deserves advice?
+        )
+        self.printed: list[str] = []  # shown when the launch has ended, as on a GPU
+        self.last_watcher = None  # the trace
 
     # ---- chunks of blocks ----
 
     def start(self, z, y, x, rows, columns):
         """Prepare for the blocks (x.., y.., z) of a chunk: fresh shared memory, all threads at the start."""
-        geometry = self._geometries.get((rows, columns))
-        if geometry is None:
-            geometry = self._geometries[rows, columns] = Geometry(self.block, rows, columns)
-            self._memos[rows, columns] = {}
-        self.geometry, self.unit = geometry, Unit(geometry.all_threads)
-        self.blocks = rows * columns
-        self.origin = (z, y, x)
-        int32 = np.dtype(np.int32)
-        self.thread_index = geometry.thread
-        self.block_index = Coordinates(
-            Lanes(geometry.column, x, int32), Lanes(geometry.row, y, int32), np.int32(z)
-        )
-        self.shared_arrays: dict = {}
-        self.carved: dict = {}
-        self._initialised: dict = {}
-        self._thread_ids = None
-        self.shared_races = (ExactSharedRaces if "shared" in self.exact else SharedRaces)(self)
-        self.absences = Absences(self)
-        if type(self.epoch) is not int:  # the blocks before have passed different barriers
-            self.epoch = int(self.epoch.max())
-        self.async_copies = AsyncCopies(self)
+        shape = rows, columns
+        if shape not in self._shapes:
+            self._shapes[shape] = Geometry(self.block, rows, columns), {}
+        geometry, memos = self._shapes[shape]
+        epoch = self.chunk.epoch if self.chunk is not None else 0
+        if type(epoch) is not int:  # the blocks before have passed different barriers
+            epoch = int(epoch.max())
+        self.chunk = Chunk(self.grid, geometry, (z, y, x), epoch, memos)
+        self.unit = Unit(geometry.all_threads)
+        self.chunk.shared_races = (ExactSharedRaces if "shared" in self.exact else SharedRaces)(self)
+        self.chunk.absences = Absences(self)
+        self.chunk.async_copies = AsyncCopies(self)
         if self.warp_by_warp:
             self.prepare_warps()
 
     def end(self):
         """The blocks of the chunk are done."""
         if self.log is None:
-            self.shared_races.barrier(self.geometry.all_threads)
-        self.absences.end()
+            self.chunk.shared_races.barrier(self.chunk.geometry.all_threads)
+        self.chunk.absences.end()
         self.lane_counts.settle()
         self.tallies.settle()
-
-    def memo(self, name) -> set:
-        """A set that all chunks of this shape share."""
-        return self._memos[self.geometry.rows, self.geometry.columns].setdefault(name, set())
-
-    def thread_ids(self) -> np.ndarray:
-        """A number, counted from 1 over the whole grid, for every thread of this chunk."""
-        if self._thread_ids is None:
-            z, y, x = self.origin
-            gx, gy, _ = self.grid
-            blocks = (z * gy + y + self.geometry.row.array) * gx + x + self.geometry.column.array
-            self._thread_ids = (blocks * self.geometry.threads + self.geometry.linear + 1).astype(np.uint32)
-        return self._thread_ids
-
-    def thread_of(self, identity: int):
-        """(thread, block) coordinates of a number from :meth:`thread_ids`."""
-        block, linear = divmod(identity - 1, self.geometry.threads)
-        gx, gy, _ = self.grid
-        return self.geometry.thread_coordinates(linear), (block % gx, block // gx % gy, block // (gx * gy))
-
-    def block_coordinates(self, row, column) -> tuple:
-        z, y, x = self.origin
-        return x + int(column), y + int(row), z
 
     # ---- tallies ----
 
@@ -298,11 +287,11 @@ class Machine(
         shape = _shape(shape)
         if shape == (0,):
             return self._dynamic_array(site, dtype, alignment)
-        array = self.shared_arrays.get(site)
+        array = self.chunk.shared_arrays.get(site)
         if array is None:
             array = self._declare(SharedStorage, site, shape, dtype)
             array.storage.alignment = alignment or dtype.itemsize
-            self.shared_arrays[site] = array
+            self.chunk.shared_arrays[site] = array
             self._check_static_limit()
         return array
 
@@ -320,10 +309,10 @@ class Machine(
             )
 
     def _dynamic_array(self, site, dtype, alignment):
-        array = self.shared_arrays.get("dynamic")
+        array = self.chunk.shared_arrays.get("dynamic")
         if array is None:
             length = self.dynamic_shared // dtype.itemsize
-            array = self.shared_arrays["dynamic"] = self._declare(SharedStorage, site, (length,), dtype)
+            array = self.chunk.shared_arrays["dynamic"] = self._declare(SharedStorage, site, (length,), dtype)
             array.storage.alignment = alignment or dtype.itemsize
         return array if array.dtype == dtype else self._dynamic_as(site, array, dtype)
 
@@ -343,7 +332,7 @@ class Machine(
 
     def static_shared_bytes(self) -> int:
         """Bytes of the block's shared arrays of fixed shape, each of which starts at a multiple of 16."""
-        fixed = [array for site, array in self.shared_arrays.items() if site != "dynamic"]
+        fixed = [array for site, array in self.chunk.shared_arrays.items() if site != "dynamic"]
         return sum(-(-a.storage.size * a.dtype.itemsize // 16) * 16 for a in fixed)
 
     def local_array(self, site, shape, dtype, alignment=None):
@@ -356,13 +345,13 @@ class Machine(
         return DeviceArray(self.sites[site].op, storage, dtype, shape)
 
     def initialised(self, storage):
-        state = self._initialised.get(storage.serial)
+        state = self.chunk.written.get(storage.serial)
         if state is None:
             if storage.space == "shared":
                 state = Initialised(storage)
             else:
                 state = InitialisedLocal(storage, self.scheduler and self.unit.lanes.array)
-            self._initialised[storage.serial] = state
+            self.chunk.written[storage.serial] = state
         return state
 
     def start_copy(self, site, destination, where, source, source_where, width, valid_bytes):
@@ -371,8 +360,8 @@ class Machine(
         pattern, offset, mask = self._locate(site, destination, where, width, "writes", from_the_end=False)
         access = self._account(site, destination, "store", pattern, offset, mask, width)
         if self.log is None and mask.any:
-            self.shared_races.note(access)
-            self.async_copies.start(access, values)
+            self.chunk.shared_races.note(access)
+            self.chunk.async_copies.start(access, values)
 
     def _copied_values(self, site, source, where, width, valid_bytes):
         """The values to write: elements that are read, then zeros. Lanes that read as many read together."""
@@ -396,7 +385,7 @@ class Machine(
         """An asynchronous copy arrives."""
         for step, value in enumerate(values):
             access.storage.scatter(access.pattern, access.offset + step, self.plain(value), access.mask)
-        self.shared_races.note(access._replace(phase=self.unit.phase))
+        self.chunk.shared_races.note(access._replace(phase=self.unit.phase))
         self.initialised(access.storage).store(access)
 
 

@@ -59,8 +59,8 @@ class Aside:
     """What a loop has put aside: the wide geometry, and the values that were narrowed."""
 
     def __init__(self, machine, loop, state):
-        self.geometry, self.ids = machine.geometry, machine.thread_ids()
-        self.shape = machine.geometry.shape
+        self.geometry, self.ids = machine.chunk.geometry, machine.chunk.thread_ids()
+        self.shape = self.geometry.shape
         self.chosen = np.flatnonzero(np.broadcast_to(loop.live.array, self.shape))
         self.wide = state
         self.broken, self.items = loop.broken, loop.items
@@ -133,11 +133,11 @@ class Narrowing:
     def few_are_left(self, loop) -> bool:
         """Is it time to put the lanes aside that have left the loop?"""
         loop.look_at = loop.iterations + self.look_every
-        if self.log is not None or self.tracing or self.scheduler is not None or self.unit.batch:
+        if self.log is not None or self.chunk.tracing or self.scheduler is not None or self.unit.batch:
             return False
-        if type(self.epoch) is not int:  # the blocks have passed different barriers
+        if type(self.chunk.epoch) is not int:  # the blocks have passed different barriers
             return False
-        mask, lanes = self.unit.mask, self.geometry.lanes
+        mask, lanes = self.unit.mask, self.chunk.geometry.lanes
         return mask.array is not None and lanes >= self.fewest_lanes and 2 * mask.active() <= lanes
 
     def narrow(self, loop, state: tuple) -> tuple:
@@ -153,9 +153,9 @@ class Narrowing:
         except _Unknown:
             loop.look_at = None
             return state
-        self.geometry = FewLanes(aside.geometry, aside.chosen)
-        self._thread_ids = aside.ids.reshape(-1)[aside.chosen].reshape(1, 1, -1)
-        self.unit.mask = loop.live = self.geometry.all_threads
+        self.chunk.geometry = FewLanes(aside.geometry, aside.chosen)
+        self.chunk.ids = aside.ids.reshape(-1)[aside.chosen].reshape(1, 1, -1)
+        self.unit.mask = loop.live = self.chunk.geometry.all_threads
         loop.aside, loop.broken, loop.items = aside, None, items
         if loop.frame is not None:
             loop.frame.returned = loop.frame.value = None
@@ -166,12 +166,12 @@ class Narrowing:
         """The variables of a narrowed loop for all lanes again."""
         aside, loop.aside = loop.aside, None
         live, broken = aside.mask(loop.live), aside.mask(loop.broken)
-        self.geometry, self._thread_ids = aside.geometry, aside.ids
+        self.chunk.geometry, self.chunk.ids = aside.geometry, aside.ids
         if loop.frame is not None:
             self._widen_frame(loop.frame, aside)
         everyone = np.zeros(aside.shape, bool)
         everyone.reshape(-1)[aside.chosen] = True
-        self.unit.mask = self.geometry.mask(everyone)
+        self.unit.mask = self.chunk.geometry.mask(everyone)
         state = tuple(
             wide if new is narrow else self.merge(aside.spread(new), wide)
             for new, narrow, wide in zip(state, aside.narrow, aside.wide)  # the iteration's own value is over

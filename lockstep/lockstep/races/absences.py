@@ -117,8 +117,13 @@ def report_absent(machine, kind, site, here, absent, access=None, words=None):
     def make():
         never = absent & ~here  # in a loop some may be absent later only
         row, column, linear = (int(i[0]) for i in (never if never.any() else absent).nonzero())
-        block, who = machine.block_coordinates(row, column), machine.geometry.thread_coordinates(linear)
-        count = f"Only {int(here[row, column].sum())} of the {machine.geometry.threads} threads of a block"
+        block, who = (
+            machine.chunk.block_coordinates(row, column),
+            machine.chunk.geometry.thread_coordinates(linear),
+        )
+        count = (
+            f"Only {int(here[row, column].sum())} of the {machine.chunk.geometry.threads} threads of a block"
+        )
         use = None if access is None else (access.name, machine.sites[access.site].line)
         message = f"{count} reach this barrier; {words(thread_name(who, block), use)}"
         return Finding(kind, at.line, message, None, None, block, [who], at.function, site)

@@ -24,7 +24,7 @@ class AsyncCopies:
         self.machine = machine
         self.open: list[Copy] = []
         self.groups: list[list[Copy]] = []
-        self._clear = machine.memo("async")
+        self._clear = machine.chunk.memo("async")
 
     def start(self, access: Access, values):
         self.open.append(Copy(access, values))

@@ -197,9 +197,9 @@ class ExactSharedRaces(SharedRaces):
         if not access.mask.any or access.storage.family not in self.machine.examined:
             return
         machine, size = self.machine, access.storage.block.size
-        rows, columns = machine.geometry.rows, machine.geometry.columns
+        rows, columns = machine.chunk.geometry.rows, machine.chunk.geometry.columns
         cells, linear = access.touched(rows, columns)
-        first = machine.thread_ids()[..., 0].astype(np.int64).reshape(-1)
+        first = machine.chunk.thread_ids()[..., 0].astype(np.int64).reshape(-1)
         threads = first[cells // size] + linear
         races = self.arrays.get(access.storage.serial)
         if races is None:
@@ -211,12 +211,12 @@ class ExactSharedRaces(SharedRaces):
             self._report_first(access, racing, columns)
         elif found:
             cell, thread, *_ = found[0]
-            linear = (thread - 1) % machine.geometry.threads
+            linear = (thread - 1) % machine.chunk.geometry.threads
             self._advise_equal(access, cell, linear, columns, len(found))
 
     def _report_first(self, access, found, columns):
         cell, thread, rival, _ = found[0]
-        per_block = self.machine.geometry.threads
+        per_block = self.machine.chunk.geometry.threads
         earlier, later = (rival.thread - 1) % per_block, (thread - 1) % per_block
         self.machine.findings.add(
             ("shared_race", access.site, access.name),

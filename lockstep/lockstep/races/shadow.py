@@ -85,7 +85,7 @@ class SharedRaces:
         self.machine = machine
         self.epoch: list[Access] = []
         self.syncwarps: dict[int, np.ndarray] = {}  # those of some warps only: phase -> (block, warp)
-        self._clean = machine.memo("races")
+        self._clean = machine.chunk.memo("races")
         self._kept = 0  # stored values
 
     def note(self, access: Access):
@@ -131,14 +131,14 @@ class SharedRaces:
     def _examine_array(self, accesses: list[Access]) -> bool:
         rows, columns = np.broadcast_shapes(*(a.shape()[-3:-1] for a in accesses))
         if self.syncwarps:
-            rows, columns = self.machine.geometry.rows, self.machine.geometry.columns
+            rows, columns = self.machine.chunk.geometry.rows, self.machine.chunk.geometry.columns
         touched = [a.touched(rows, columns) for a in accesses]
         phases = [self._phases(a, t, rows * columns) for a, t in zip(accesses, touched)]
         cells = _racing_cells(accesses, touched, phases, rows * columns * accesses[0].storage.block.size)
         if not len(cells):
             return False
         self.machine.suspects.add(accesses[0].storage.family)
-        alike = self.machine.blocks // (rows * columns)
+        alike = self.machine.chunk.blocks // (rows * columns)
         differ = self._differ(accesses, rows, columns)[cells]
         if differ.any():
             values = [_values(a, t, rows, columns) for a, t in zip(accesses, touched)]
@@ -149,7 +149,7 @@ class SharedRaces:
 
     def _differ(self, accesses, rows, columns) -> np.ndarray:
         """Which cells of ``rows`` x ``columns`` blocks hold more than one value that all of them store."""
-        geometry, size = self.machine.geometry, accesses[0].storage.block.size
+        geometry, size = self.machine.chunk.geometry, accesses[0].storage.block.size
         all_rows, all_columns = geometry.rows, geometry.columns
         differ = np.zeros(all_rows * all_columns * size, bool)
         held, known = np.zeros(differ.shape, accesses[0].storage.dtype), np.zeros(differ.shape, bool)
@@ -193,7 +193,7 @@ class SharedRaces:
         machine, storage = self.machine, access.storage
         block, flat = divmod(int(cell), storage.block.size)
         at, element = machine.sites[access.site], storage.element(storage.element_of_cell(flat))
-        who, where = machine.geometry.thread_coordinates(int(thread)), divmod(block, columns)
+        who, where = machine.chunk.geometry.thread_coordinates(int(thread)), divmod(block, columns)
         machine.findings.add(
             ("equal_stores", access.site, access.name),
             count,
@@ -203,7 +203,7 @@ class SharedRaces:
                 message=equal_stores(thread_name(who), place(access.name, element)),
                 array=access.name,
                 element=element,
-                block=machine.block_coordinates(*where),
+                block=machine.chunk.block_coordinates(*where),
                 threads=[who],
                 function=at.function,
                 site=access.site,
@@ -215,7 +215,7 @@ class SharedRaces:
         if not self.syncwarps:
             return access.phase
         cells, threads = touched
-        passed = np.full((blocks, self.machine.geometry.width // WARP), access.phase)
+        passed = np.full((blocks, self.machine.chunk.geometry.width // WARP), access.phase)
         for phase, whole in self.syncwarps.items():
             if phase <= access.phase:
                 passed -= ~whole
@@ -238,7 +238,7 @@ class SharedRaces:
         storage, machine = later.storage, self.machine
         block, flat = divmod(int(cell), storage.block.size)
         element = storage.element(storage.element_of_cell(flat))
-        who, other = (machine.geometry.thread_coordinates(t) for t in (first, second))
+        who, other = (machine.chunk.geometry.thread_coordinates(t) for t in (first, second))
         at = [machine.sites[a.site] for a in (earlier, later)]
         verb = {"load": "reads", "store": "writes", "atomic": "updates"}
         what = f"{thread_name(who)} {verb[earlier.op]} {place(later.name, element)} in line {at[0].line}"
@@ -257,7 +257,7 @@ class SharedRaces:
             message=message[0].upper() + message[1:],
             array=later.name,
             element=element,
-            block=machine.block_coordinates(*divmod(block, columns)),
+            block=machine.chunk.block_coordinates(*divmod(block, columns)),
             threads=[who, other],
             function=at[1].function,
             site=later.site,

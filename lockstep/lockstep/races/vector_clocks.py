@@ -84,13 +84,13 @@ class Order:
 
     def __init__(self, machine):
         self.machine = machine
-        self.warps = machine.geometry.width // WARP
+        self.warps = machine.chunk.geometry.width // WARP
         self.agents = self.warps
         self.clocks = np.zeros((self.warps, self.warps + MOST_BARRIERS), np.int32)
         self._own = np.arange(self.warps), np.arange(self.warps)
         self.clocks[self._own] = 1
         self.together = np.zeros(self.warps, np.int32)  # the time of each warp up to which its lanes have met
-        self.exact = machine.shared_races if "shared" in machine.exact else None
+        self.exact = machine.chunk.shared_races if "shared" in machine.exact else None
         self.shadows: dict[int, Shadow] = {}
         self._cells: dict[tuple, tuple] = {}
 
@@ -156,7 +156,7 @@ class Order:
         key = access.pattern.serial, access.mask.serial, access.width
         if key not in self._cells:
             active = True if access.mask.array is None else access.mask.array
-            lanes = (1, 1, self.machine.geometry.width)
+            lanes = (1, 1, self.machine.chunk.geometry.width)
             # axes in front of the lanes belong to batched loops
             shape = np.broadcast_shapes(access.pattern.array.shape, np.shape(active), lanes)
             active = np.broadcast_to(active, shape)
@@ -204,7 +204,7 @@ class Order:
             return
         for shadow in self.shadows.values():
             shadow.unfenced[(shadow.writer == self.me) & shadow.unfenced] = False
-        self.machine.mbarriers.fence(self.me)
+        self.machine.chunk.mbarriers.fence(self.me)
 
     # ---- accesses of TMA and wgmma ----
 

@@ -580,7 +580,7 @@ class Typing(Machine):
         self.sites, self.folding, self.typing = machine.sites, False, self
         self.tally = lambda key, payload: None
         self.start(0, 0, 0, 1, 1)
-        self.unit.mask = self.geometry.no_threads
+        self.unit.mask = self.chunk.geometry.no_threads
 
     def _log_only(self, key, number):
         pass

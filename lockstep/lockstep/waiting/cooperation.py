@@ -21,11 +21,15 @@ class Cooperation:
 
     def prepare_warps(self):
         """Fresh mbarriers, copies and clocks for a block."""
-        self.mbarriers, self.tensor_copies, self.order = MBarriers(self), TensorCopies(self), Order(self)
+        self.chunk.mbarriers, self.chunk.tensor_copies, self.chunk.order = (
+            MBarriers(self),
+            TensorCopies(self),
+            Order(self),
+        )
 
     def run_warps(self, call):
         """Run the chunk's one block warp by warp, each by ``call()``."""
-        self.shared_races = self.order
+        self.chunk.shared_races = self.chunk.order
         self.scheduler = Scheduler(self, call, [Block(WARPS)])
         self.scheduler.begin_block()
         for warp in self.scheduler.warps:
@@ -63,8 +67,8 @@ class Cooperation:
 
     def all_units_arrived(self, site, masks, of_grid=False):
         """Every unit that has not ended is at a barrier of the block or grid, with the lanes of ``masks``."""
-        all_threads = self.geometry.all_threads
-        here = np.zeros(self.geometry.shape, bool)
+        all_threads = self.chunk.geometry.all_threads
+        here = np.zeros(self.chunk.geometry.shape, bool)
         for mask in masks:
             here |= True if mask.array is None else mask.array
         exists = True if all_threads.array is None else all_threads.array
@@ -72,11 +76,11 @@ class Cooperation:
         self.tally(BarrierKey(site, all_threads.serial, self.unit.batch), all_threads)
         self._pass_barrier(all_threads, late)
         if self.asynchronous:
-            self.order.block_barrier()
+            self.chunk.order.block_barrier()
 
     def warp_ends(self, warp):
         """A warp has run to its end."""
-        self.tensor_copies.end(range(warp.first_thread, warp.first_thread + 32))
+        self.chunk.tensor_copies.end(range(warp.first_thread, warp.first_thread + 32))
         warp.products.end()
 
     def _check_warpgroups(self):
@@ -117,8 +121,8 @@ class Cooperation:
                 message=message,
                 array=array and array.name,
                 element=where,
-                block=self.block_coordinates(0, 0),
-                threads=[self.geometry.thread_coordinates(thread)],
+                block=self.chunk.block_coordinates(0, 0),
+                threads=[self.chunk.geometry.thread_coordinates(thread)],
                 function=at.function,
                 site=site,
                 other_line=None if began is None else self.sites[began].line,
@@ -128,7 +132,7 @@ class Cooperation:
 
     def active_values(self, value) -> np.ndarray:
         """An integer's values in all active lanes of all running blocks."""
-        mask, shape = self.unit.mask, self.geometry.shape
+        mask, shape = self.unit.mask, self.chunk.geometry.shape
         numbers = np.broadcast_to(np.asarray(self.plain(value), np.int64), shape)
         return numbers.reshape(-1) if mask.array is None else numbers[np.broadcast_to(mask.array, shape)]
 
@@ -147,9 +151,9 @@ class Cooperation:
 
     def carve(self, site, buffer, start, shape) -> DeviceArray:
         """A part of dynamic shared memory, as an array of its own."""
-        array = self.carved.get(site)
+        array = self.chunk.carved.get(site)
         if array is None:
-            array = self.carved[site] = self._carve(site, buffer, start, shape)
+            array = self.chunk.carved[site] = self._carve(site, buffer, start, shape)
         return array
 
     def _carve(self, site, buffer, start, shape) -> DeviceArray:
@@ -164,7 +168,7 @@ class Cooperation:
                 f"{self.sites[site].op} takes elements {start:,} to {start + storage.size - 1:,} of shared "
                 f"memory that has {buffer.size:,}: ask for more at the launch"
             )
-        for other in self.carved.values():
+        for other in self.chunk.carved.values():
             if (
                 start < other.storage.start + other.storage.size
                 and other.storage.start < start + storage.size
@@ -185,7 +189,7 @@ class Cooperation:
                 "uninitialised_read",
                 site,
                 acc,
-                self.geometry.mask(bad),
+                self.chunk.geometry.mask(bad),
                 ZERO,
                 acc.offset,
                 _uninitialised(acc),
@@ -194,7 +198,7 @@ class Cooperation:
     def add_to_accumulator(self, acc, warp, values):
         """Add (elements, 32) values to a local array of the warp's lanes."""
         storage = acc.storage
-        storage.spread(self.geometry.shape)
+        storage.spread(self.chunk.geometry.shape)
         lanes = slice(warp.first_thread, warp.first_thread + 32)
         storage.data[acc.offset : acc.offset + acc.size, 0, 0, lanes] += values
 
@@ -202,7 +206,7 @@ class Cooperation:
         """Report elements of a shared array that a unit reads before anything has been written to them."""
         unwritten = ~self.initialised(array.storage).written.reshape(-1)[cells]
         if unwritten.any():
-            thread = self.order.me * 32
+            thread = self.chunk.order.me * 32
             self._report_cells(
                 "uninitialised_read",
                 site,
@@ -219,9 +223,9 @@ class Cooperation:
         races = self.global_races.get(array.storage.serial)
         if races is None or not len(cells):
             return
-        me = int(self.thread_ids().reshape(-1)[thread])
+        me = int(self.chunk.thread_ids().reshape(-1)[thread])
         cells, ids = array.storage.in_cells(cells, np.full(len(cells), me, np.uint32))
-        all_threads = self.geometry.all_threads
+        all_threads = self.chunk.geometry.all_threads
         access = Access(array.storage, array.name, "store", ZERO, 0, all_threads, 1, site, self.unit.phase)
         if self.exact_races is not None:
             self._check_exactly(array, access, cells, ids, of_unit=True)
@@ -238,13 +242,13 @@ class Cooperation:
         is.
         """
         if not self.asynchronous:
-            return Now(self.epoch, self.geometry.threads)
-        me = self.order.me
-        known = self.order.clocks[me, : self.order.warps].copy()
+            return Now(self.chunk.epoch, self.chunk.geometry.threads)
+        me = self.chunk.order.me
+        known = self.chunk.order.clocks[me, : self.chunk.order.warps].copy()
         clock = known[me]
         if not of_unit:
-            known[me] = self.order.together[me]
-        return Now(self.epoch, self.geometry.threads, known, clock)
+            known[me] = self.chunk.order.together[me]
+        return Now(self.chunk.epoch, self.chunk.geometry.threads, known, clock)
 
 
 def _uninitialised(array):

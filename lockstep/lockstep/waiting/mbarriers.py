@@ -75,13 +75,13 @@ class MBarriers:
                 raise KernelTypeError(
                     f"the emulator supports at most {MOST_BARRIERS} mbarriers per block; {name} is one more"
                 )
-            self.barriers[array.storage.serial, cell] = MBarrier(name, count, self.machine.order, site)
+            self.barriers[array.storage.serial, cell] = MBarrier(name, count, self.machine.chunk.order, site)
 
     def arrive(self, site, array, index, size=0):
         """Each active thread arrives and announces ``size`` bytes."""
         if self.machine.log is not None:
             return
-        order = self.machine.order
+        order = self.machine.chunk.order
         for cell, threads in self._named(site, array, index):
             barrier = self._known(site, array, cell)
             barrier.settle()  # an arrival after the last one belongs to the next phase
@@ -117,7 +117,7 @@ class MBarriers:
                 return f"phase {barrier.phase} of {barrier.name}, which {barrier.missing()}"
 
             self.machine.scheduler.wait(site, completed, what)
-            self.machine.order.acquire(barrier.known)
+            self.machine.chunk.order.acquire(barrier.known)
             if self.machine.happened is not None:
                 self.machine.happened.wait(self._warp(), barrier.told)
 
@@ -146,7 +146,7 @@ class MBarriers:
         pattern, offset, mask = machine._locate(site, array, index, 1, "uses", from_the_end=False)
         if not mask.any:
             return []
-        lanes = (1, 1, machine.geometry.width)
+        lanes = (1, 1, machine.chunk.geometry.width)
         cells = np.broadcast_to(offset if pattern is None else pattern.array + offset, lanes)
         chosen, counts = np.unique(cells if mask.array is None else cells[mask.array], return_counts=True)
         return [(int(cell), int(count)) for cell, count in zip(chosen, counts)]
@@ -154,8 +154,8 @@ class MBarriers:
     def _warp(self) -> list[int]:
         """The numbers of the running warp's threads, counted over the grid."""
         machine, first = self.machine, self.machine.unit.first_thread
-        last = min(first + WARP, machine.geometry.threads)
-        return machine.thread_ids()[0, 0, first:last].tolist()
+        last = min(first + WARP, machine.chunk.geometry.threads)
+        return machine.chunk.thread_ids()[0, 0, first:last].tolist()
 
     def _known(self, site, array, cell) -> MBarrier:
         barrier = self.barriers.get((array.storage.serial, cell))
@@ -164,7 +164,7 @@ class MBarriers:
             raise KernelStopped(
                 f"In line {self._line(site)} {name} is used as an mbarrier before mbarrier_init made it one."
             )
-        order = self.machine.order
+        order = self.machine.chunk.order
         if barrier.made_at > order.clocks[order.me, barrier.made_by]:
             self._report_unordered(site, array, cell, barrier)
         return barrier
@@ -196,8 +196,8 @@ class MBarriers:
         self.machine.report_finding(
             "missing_wait",
             site,
-            f"Warp {self.machine.order.me} arrives at {barrier.name}, and nothing tells it that the copies "
-            f"of phase {barrier.phase - 1} have come: if they have not, that is one arrival too many for "
+            f"Warp {self.machine.unit.number} arrives at {barrier.name}, and nothing tells it that the "
+            f"copies of phase {barrier.phase - 1} have come: if they have not, that is one arrival too many for "
             "their phase, and what happens then is undefined.",
             array,
             cell,
@@ -207,8 +207,8 @@ class MBarriers:
         self.machine.report_finding(
             "shared_race",
             site,
-            f"Warp {self.machine.order.me} uses {barrier.name}, which warp {barrier.made_by} initialises in "
-            f"line {self._line(barrier.site)}, with no barrier in between: it may not be an mbarrier yet.",
+            f"Warp {self.machine.unit.number} uses {barrier.name}, which warp {barrier.made_by} initialises "
+            f"in line {self._line(barrier.site)}, with no barrier in between: it may not be an mbarrier yet.",
             array,
             cell,
         )

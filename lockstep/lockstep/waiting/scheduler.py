@@ -28,11 +28,6 @@ CHUNKS, WARPS, LANES = "chunks", "warps", "lanes"  # what a unit is, from coarse
 FINER = {CHUNKS: WARPS, WARPS: LANES}
 MOST_WAITING = 4096  # units that may wait at the same time: each is a Python thread
 
-_OF_BLOCK = (
-    *("geometry", "blocks", "origin", "thread_index", "block_index", "epoch", "tracing", "watcher"),
-    *("shared_arrays", "carved", "_initialised", "_thread_ids", "shared_races", "absences", "async_copies"),
-)
-
 
 class NeedsFinerUnits(Exception):
     """These units stand still; smaller ones may not. The launch starts again with ``units``."""
@@ -76,7 +71,7 @@ class Block:
         self.unbegun = 1  # the next unit to begin, after the first
         self.waiting: dict[WaitingUnit, None] = {}
         self.left = 0  # units that have not ended
-        self.saved: dict = {}
+        self.chunk = None  # the machine's, once the block has begun
         self.at_barrier: dict[int, object] = {}  # unit -> its lanes there
         self.at_grid_barrier: dict[int, object] = {}
         self.passed = 0  # barriers that the whole block has passed
@@ -86,7 +81,8 @@ class Block:
     def open(self, machine):
         if self.start is not None:
             self.start()
-        masks = _masks(machine.geometry, self.split)
+        self.chunk = machine.chunk
+        masks = _masks(self.chunk.geometry, self.split)
         self.units = [WaitingUnit(self, number, mask) for number, mask in masks]
         self.left = len(self.units)
 
@@ -150,7 +146,6 @@ class Scheduler:
         """Prepare the next block; its first unit."""
         block = self.coming.pop()
         block.open(self.machine)
-        block.saved = self._state(_OF_BLOCK)
         self.under_way.append(block)
         self.current = self.current or block.units[0]
         return block.units[0]
@@ -189,7 +184,6 @@ class Scheduler:
             self.finished += 1
             if not self.under_way and not self.coming:
                 return None
-        self._save()
         return self._next() or self._stand_still()
 
     def _switch_to(self, unit):
@@ -215,18 +209,9 @@ class Scheduler:
             raise _LaunchOver
         self._resume(unit)
 
-    def _state(self, names) -> dict:
-        return {name: getattr(self.machine, name) for name in names}
-
-    def _save(self):
-        """Keep the state of the running unit and of its block."""
-        if self.current is not None:
-            self.current.block.saved = self._state(_OF_BLOCK)
-
     def _resume(self, unit):
         self.current = self.machine.unit = unit
-        for name, value in unit.block.saved.items():
-            setattr(self.machine, name, value)
+        self.machine.chunk = unit.block.chunk
 
     # ---- waiting ----
 
@@ -246,7 +231,6 @@ class Scheduler:
         unit.patient = False
 
     def _let_others_run(self, unit):
-        self._save()
         unit.block.waiting[unit] = None
         successor = self._next() or self._stand_still()
         if successor is not unit:
@@ -319,7 +303,7 @@ class Scheduler:
     def _report_two_barriers(self, block, places):
         """Not all threads of a block wait at the same barrier of the source."""
         first = min(places.values())
-        here, elsewhere = np.zeros((2, *self.machine.geometry.shape), bool)
+        here, elsewhere = np.zeros((2, *self.machine.chunk.geometry.shape), bool)
         for number, mask in block.at_barrier.items():
             lanes = here if places[number] == first else elsewhere
             lanes |= True if mask.array is None else mask.array
@@ -342,7 +326,7 @@ class Scheduler:
         for unit in self.current.block.units:
             if unit.exits is not None and unit.exits.returned is not None:
                 gone = unit.exits.returned.array
-                gone = np.broadcast_to(True if gone is None else gone, self.machine.geometry.shape)
+                gone = np.broadcast_to(True if gone is None else gone, self.machine.chunk.geometry.shape)
                 here = gone & _lanes_of(unit) if here is None else here | gone & _lanes_of(unit)
         return here
 
@@ -363,13 +347,11 @@ class Scheduler:
         return there and not self.coming and not self.finished
 
     def _release_grid(self, site):
-        self._save()
         running = self.current
         for block in self.under_way:
             self._resume(block.units[0])
             self.machine.all_units_arrived(site, list(block.at_grid_barrier.values()), of_grid=True)
             block.at_grid_barrier = {}
-            block.saved = self._state(_OF_BLOCK)
         self._resume(running)
         self.machine.pass_grid_barrier()
         self.grid_passed += 1
@@ -391,7 +373,7 @@ class Scheduler:
             meeting = block.meetings[key] = Meeting(call, function)
         meeting.arrived[unit.number] = mask, operands
         meeting.phase = max(meeting.phase, machine.unit.phase)
-        named = np.broadcast_to(np.asarray(machine.plain(mask)), (1, 1, machine.geometry.width))
+        named = np.broadcast_to(np.asarray(machine.plain(mask)), (1, 1, machine.chunk.geometry.width))
         meeting.named |= int(named[0, 0, unit.number]) & 0xFFFFFFFF
 
         def complete():
@@ -419,9 +401,9 @@ class Scheduler:
         """Execute the call for all lanes that have arrived."""
         machine, saved = self.machine, self.machine.unit.mask
         machine.unit.phase = meeting.phase
-        there = np.zeros(machine.geometry.shape, bool)
+        there = np.zeros(machine.chunk.geometry.shape, bool)
         there[0, 0, list(meeting.arrived)] = True
-        machine.unit.mask = machine.geometry.mask(there)
+        machine.unit.mask = machine.chunk.geometry.mask(there)
         masks, operands = zip(*meeting.arrived.values())
         threads = list(meeting.arrived)
         joined = [_joined(machine, threads, values) for values in zip(*operands)]
@@ -462,12 +444,12 @@ class Scheduler:
         others = f" and {len(units) - 1} other{'s' * (len(units) > 2)}" if len(units) > 1 else ""
         if first.block.split == CHUNKS:
             return f"block ({x}, {y}, {z}){others}"
-        thread = self.machine.geometry.thread_coordinates(first.first_thread)
+        thread = self.machine.chunk.geometry.thread_coordinates(first.first_thread)
         return thread_name(thread, (x, y, z)) + others
 
 
 def _position(unit) -> tuple:
-    z, y, x = unit.block.saved["origin"]
+    z, y, x = unit.block.chunk.origin
     return x, y, z
 
 
@@ -483,7 +465,7 @@ def _joined(machine, threads, values):
     plain = [np.asarray(machine.plain(value)) for value in values]
     if plain[0].dtype.kind not in "biuf":
         raise KernelTypeError("the lanes of a warp can only exchange numbers")
-    whole = np.zeros(machine.geometry.shape, plain[0].dtype)
+    whole = np.zeros(machine.chunk.geometry.shape, plain[0].dtype)
     for thread, value in zip(threads, plain):
         whole[0, 0, thread] = np.broadcast_to(value, whole.shape)[0, 0, thread]
     return from_values(whole) if any(type(v) in (bool, int, Lanes) for v in values) else whole

@@ -57,7 +57,7 @@ class BoxLoad:
         storage = self.tile.storage
         storage.data[0, 0, self.cells] = self.values
         self.machine.initialised(storage).mark(self.cells)
-        self.machine.order.finish_writing(self.token, agent, time)
+        self.machine.chunk.order.finish_writing(self.token, agent, time)
 
 
 class BoxStore:
@@ -74,7 +74,7 @@ class BoxStore:
         cells = (rows[:, None] * row_length + columns)[inside]
         storage.data[cells] = self.tile.storage.data[0, 0, self.cells][inside]
         self.machine.note_global_stores(self.matrix.array, cells, self.thread, self.site)
-        self.machine.order.finish_reading(self.token)
+        self.machine.chunk.order.finish_reading(self.token)
 
 
 class TensorCopies:
@@ -97,9 +97,9 @@ class TensorCopies:
             if cells is None:
                 continue
             values = _box_of(matrix, self._at(corner, thread))
-            token = self.machine.order.begin_writing(tile, cells.reshape(-1), site)
+            token = self.machine.chunk.order.begin_writing(tile, cells.reshape(-1), site)
             copy = BoxLoad(self.machine, values, cells, tile, token)
-            self.machine.mbarriers.add_copy(site, barriers, barrier, copy)
+            self.machine.chunk.mbarriers.add_copy(site, barriers, barrier, copy)
 
     def store(self, site, matrix, corner, tile, tile_index):
         _check(matrix, tile)
@@ -111,7 +111,7 @@ class TensorCopies:
             if cells is None:
                 continue
             self.machine.check_written(site, tile, cells.reshape(-1))
-            token = self.machine.order.begin_reading(tile, cells.reshape(-1), site, "TMA")
+            token = self.machine.chunk.order.begin_reading(tile, cells.reshape(-1), site, "TMA")
             copy = BoxStore(self.machine, tile, cells, matrix, self._at(corner, thread), thread, site, token)
             self.open.setdefault(thread, []).append(copy)
 
@@ -146,11 +146,11 @@ class TensorCopies:
     def _threads(self) -> list[int]:
         """The active threads; each makes a copy of its own."""
         mask = self.machine.unit.mask
-        threads = np.arange(self.machine.geometry.threads)
+        threads = np.arange(self.machine.chunk.geometry.threads)
         if mask.array is None:
             return threads.tolist()
         return threads[
-            np.broadcast_to(mask.array, (1, 1, self.machine.geometry.width))[0, 0, : len(threads)]
+            np.broadcast_to(mask.array, (1, 1, self.machine.chunk.geometry.width))[0, 0, : len(threads)]
         ].tolist()
 
     def _at(self, index, thread) -> tuple:
@@ -162,7 +162,9 @@ class TensorCopies:
         numbers = np.asarray(self.machine.plain(value))
         if numbers.ndim == 0:
             return int(numbers)
-        return int(np.broadcast_to(numbers, (*numbers.shape[:-1], self.machine.geometry.width))[0, 0, thread])
+        return int(
+            np.broadcast_to(numbers, (*numbers.shape[:-1], self.machine.chunk.geometry.width))[0, 0, thread]
+        )
 
     def _cells(self, site, tile, tile_index, matrix, thread):
         """The tile's elements that hold the box, (rows, columns), swizzled; None if it does not fit."""

@@ -8,8 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockstep.machine.control import Frame
     from lockstep.values.lanes import Mask
+
+
+class Frame:
+    """One call of a function: the lanes that have returned from it, and what they returned."""
+
+    __slots__ = ("returned", "value")
+
+    def __init__(self):
+        self.returned = self.value = None
 
 
 class Unit:

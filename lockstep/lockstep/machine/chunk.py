@@ -1,0 +1,69 @@
+"""The chunk that runs now: blocks in lock-step, and what each chunk has for itself.
+
+:attr:`Machine.chunk` is one such value. Where blocks wait for each other, or warps do, it is a single block,
+and the scheduler assigns the one whose turn it is.
+"""
+
+import numpy as np
+
+from lockstep.values.geometry import Coordinates, Geometry
+from lockstep.values.lanes import Lanes
+
+INT32 = np.dtype(np.int32)
+
+
+class Chunk:
+    """Blocks that run together: their place in the grid, their shared memory, and what has ordered them.
+
+    ``grid``: blocks along x, y and z; ``origin``: (z, y, x) of the first block; ``epoch``: how many block
+    barriers have been passed so far; ``memos``: what all chunks of this shape share.
+    """
+
+    def __init__(self, grid: tuple, geometry: Geometry, origin: tuple, epoch: int, memos: dict):
+        z, y, x = origin
+        self.grid, self.geometry, self.origin = grid, geometry, origin
+        self.blocks = geometry.rows * geometry.columns
+        self.thread_index = geometry.thread  # of every lane
+        self.block_index = Coordinates(
+            Lanes(geometry.column, x, INT32), Lanes(geometry.row, y, INT32), np.int32(z)
+        )
+        self.ids: np.ndarray | None = None  # see thread_ids; narrowing replaces them, as it does geometry
+        self._memos = memos
+
+        # Memory, and who may access it.
+        self.shared_arrays: dict = {}  # site, or "dynamic" -> array
+        self.carved: dict = {}  # site -> part of the dynamic shared memory
+        self.written: dict = {}  # serial of a storage -> which of its elements have been written
+        self.epoch: int | np.ndarray = epoch  # an array (rows, columns, 1 or lanes) where lanes differ
+        self.shared_races = None  # finds races in shared memory
+        self.absences = None  # barriers that some threads have passed by
+        self.async_copies = None  # cp.async in flight
+        self.mbarriers = self.tensor_copies = self.order = None  # of a block whose warps run in turns
+
+        # The trace.
+        self.tracing = False  # is the watched block among these?
+        self.watcher = None  # records it
+
+    def memo(self, name) -> set:
+        """A set that all chunks of this shape share."""
+        return self._memos.setdefault(name, set())
+
+    def thread_ids(self) -> np.ndarray:
+        """A number, counted from 1 over the whole grid, for every thread of this chunk."""
+        if self.ids is None:
+            z, y, x = self.origin
+            gx, gy, _ = self.grid
+            blocks = (z * gy + y + self.geometry.row.array) * gx + x + self.geometry.column.array
+            self.ids = (blocks * self.geometry.threads + self.geometry.linear + 1).astype(np.uint32)
+        return self.ids
+
+    def thread_of(self, identity: int) -> tuple:
+        """(thread, block) coordinates of a number from :meth:`thread_ids`."""
+        block, linear = divmod(identity - 1, self.geometry.threads)
+        gx, gy, _ = self.grid
+        return self.geometry.thread_coordinates(linear), (block % gx, block // gx % gy, block // (gx * gy))
+
+    def block_coordinates(self, row, column) -> tuple:
+        """(x, y, z) of the block in this row and column of the chunk."""
+        z, y, x = self.origin
+        return x + int(column), y + int(row), z
