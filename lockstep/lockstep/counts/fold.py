@@ -14,7 +14,7 @@ mask; for comparisons the outcome, for // and % the remainder. Blocks are treate
 import numpy as np
 
 from lockstep.memory.storage import ChosenArray, DeviceArray
-from lockstep.values.lanes import Lanes, comparison
+from lockstep.values.lanes import ZERO, Lanes, compare, comparison, split
 
 LONGEST_PERIOD = 136  # 128 one-byte steps walk through a cache line; a few more to spare
 
@@ -22,10 +22,46 @@ LONGEST_PERIOD = 136  # 128 one-byte steps walk through a cache line; a few more
 class Log:
     """What iterations tallied: keys that must repeat, and numbers that must move in constant steps."""
 
-    __slots__ = ("keys", "weights", "numbers")
+    __slots__ = ("tallies", "keys", "weights", "numbers")
 
-    def __init__(self):
+    def __init__(self, tallies):
+        self.tallies = tallies
         self.keys, self.weights, self.numbers = [], [], []
+
+    def tally(self, key, payload):
+        """Count something, and note it."""
+        self.tallies.add(key, payload)
+        self.keys.append(key)
+        self.weights.append(1)
+
+    def tally_again(self, key, weight):
+        """Count something already tallied ``weight`` more times."""
+        self.tallies.add_again(key, weight)
+        self.keys.append(key)
+        self.weights.append(weight)
+
+    def note(self, key, number):
+        """Note something that decides what comes, and costs nothing."""
+        self.keys.append(key)
+        self.weights.append(0)
+        self.numbers.append(number)
+
+    def note_comparison(self, op, a, b, outcome):
+        """Note a comparison of integers; ``outcome``: None if it has not been computed."""
+        if outcome is None:
+            outcome = compare(op, a, b)
+        key = op, outcome if type(outcome) is bool else outcome.pattern.serial
+        self.note(key, margins(op, a, b, outcome))
+
+    def note_divisor(self, op, a, b):
+        """Note a division of integers: of a number that is the same for all lanes, what remains decides."""
+        (_, offset), (q, divisor) = split(a), split(b)
+        uniform = q is ZERO and divisor > 0
+        self.note((op, divisor, offset % divisor if uniform else offset), (offset, None, None))
+
+    def note_exact(self, op, a, b):
+        """Note an operation whose operands must stay the same."""
+        self.note((op, split(a)[1], split(b)[1]), (0, None, None))
 
 
 class Fold:
@@ -93,7 +129,7 @@ class Fold:
             return 0
         for key, weight in zip(log.keys[keys], log.weights[keys]):
             if weight:
-                self.machine.tally_again(key, weight * room)
+                self.machine.log.tally_again(key, weight * room)
         return room
 
     def _restart(self, state, length, skipped):

@@ -10,7 +10,7 @@ import numpy as np
 from lockstep.counts.counting import MATRIX_LOAD
 from lockstep.errors import KernelTypeError
 from lockstep.findings import Finding, thread_name
-from lockstep.machine.access import kind_of
+from lockstep.machine.elements import kind_of
 from lockstep.memory.storage import DeviceArray, wrong_number_of_indices
 from lockstep.values.dtypes import BOOL, FLOAT32, dtype_of, name_of
 from lockstep.values.geometry import WARP

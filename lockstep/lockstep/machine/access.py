@@ -3,30 +3,20 @@
 import numpy as np
 
 from lockstep.counts.tally import AccessKey
-from lockstep.errors import ArgumentError, DataDependent, KernelTypeError
+from lockstep.errors import ArgumentError, KernelTypeError
 from lockstep.findings import Finding, equal_stores, leaves_registers, place, thread_name
 from lockstep.memory.atomics import is_loop, one_after_another, require_dtype
 from lockstep.memory.garbage import is_garbage
-from lockstep.memory.records import Record, RecordArray
-from lockstep.memory.storage import (
-    ARRAYS,
-    ChosenArray,
-    DeviceArray,
-    Unbound,
-    Unknown,
-    unknown,
-    wrong_number_of_indices,
-)
+from lockstep.memory.storage import ChosenArray, DeviceArray, Unknown, unknown, wrong_number_of_indices
 from lockstep.races.exact import ExactRaces
 from lockstep.races.shadow import Access
 from lockstep.values import lanes
 from lockstep.values.complex_numbers import component
 from lockstep.values.dtypes import BOOL, INT64, dtype_of
-from lockstep.values.lanes import ZERO, Lanes, Pattern
+from lockstep.values.lanes import ZERO, Lanes
 
-from .arithmetic import require_fit
+from .elements import as_lanes, kind_of
 
-TRUE, FALSE = (Pattern(np.full((1, 1, 1), value)) for value in (True, False))
 # offsets that differ by so many bytes cost the same
 _COST_PERIOD = {"global": 128, "shared": 4, "local": 1, "constant": 1}
 
@@ -36,38 +26,10 @@ class MemoryAccess:
 
     # ---- what the kernel's source calls ----
 
-    def subscript(self, site, base, index):
-        """``base[index]`` as a value."""
-        if isinstance(base, tuple):
-            return self._pick(site, base, index)
-        if not isinstance(base, ARRAYS):
-            if isinstance(base, (RecordArray, Record)):
-                return self.element_of_records(site, base, index)
-            raise KernelTypeError(not_an_array(base, "indexed"))
-        index = index if isinstance(index, tuple) else (index,)
-        if len(index) < base.ndim:
-            return self.view(site, base, index)
-        return self.read(site, base, index)
-
-    def assign_element(self, site, base, index, value):
-        """``base[index] = value``."""
-        if isinstance(base, (RecordArray, Record)):
-            self.assign_field(site, base, index, value)
-            return
-        self._require_array(base)
-        index = index if isinstance(index, tuple) else (index,)
-        if len(index) < base.ndim:
-            self.assign_part(site, base, index, value)
-        else:
-            self.write(site, base, index, value)
-
-    def _pick(self, site, values: tuple, index):
-        """An element of a tuple; lane by lane where the index differs between iterations or lanes."""
+    def pick_in_each_lane(self, site, values: tuple, index):
+        """An element of a tuple whose index differs between iterations or lanes."""
         if type(index) is not Lanes:
-            position = self._index_number(index)
-            if not -len(values) <= position < len(values):
-                raise KernelTypeError(f"index {position} is out of range for a tuple of {len(values)} values")
-            return values[position]
+            self._index_number(index)  # raises, as nothing is known of it
         wanted = index.values()
         beyond = (wanted < -len(values)) | (wanted >= len(values))
         self.raise_where(beyond, site, "IndexError", "tuple index out of range")
@@ -129,38 +91,6 @@ class MemoryAccess:
                 array.storage.scatter(pattern, offset + step, numbers, mask)
         if self.chunk.tracing:
             self.chunk.watcher.record(self, access, values)
-
-    def update(self, site, load_site, array, index, combine):
-        """``array[index] op= ...``: one load and one store of the same element."""
-        if isinstance(array, Record):
-            old = self.own(self.element_of_records(load_site, array, index))
-            self.assign_field(site, array, index, combine(old))
-            return
-        self._require_array(array)
-        index = index if isinstance(index, tuple) else (index,)
-        self.write(site, array, index, combine(self.own(self.read(load_site, array, index))))
-
-    def accumulate_element(self, site, load_site, operation, array, index, x, y):
-        """``array[index] += x * y`` (``y`` may be None), in place where the array is a thread's own."""
-        if isinstance(array, Record):
-            old = self.own(self.element_of_records(load_site, array, index))
-            new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
-            self.assign_field(site, array, index, new)
-            return
-        self._require_array(array)
-        index = index if isinstance(index, tuple) else (index,)
-        local = type(array) is DeviceArray and array.space == "local"
-        in_place = local and not self.chunk.tracing and self.log is None
-        if in_place and self._accumulate_local(site, load_site, operation, array, index, x, y):
-            return
-        old = self.own(self.read(load_site, array, index))
-        new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
-        self.write(site, array, index, new)
-
-    @staticmethod
-    def _require_array(value):
-        if not isinstance(value, ARRAYS):
-            raise KernelTypeError(not_an_array(value, "assigned to by index"))
 
     def _accumulate_local(self, site, load_site, operation, array, index, x, y) -> bool:
         dtype = array.dtype
@@ -301,16 +231,6 @@ class MemoryAccess:
             else:
                 offset += self._index_number(position) * stride
         return pattern, offset
-
-    @staticmethod
-    def _index_number(position) -> int:
-        if isinstance(position, Unknown):
-            raise DataDependent(
-                "an index depends on loaded data, so accesses cannot be counted without running the kernel"
-            )
-        if isinstance(position, (int, np.integer, np.bool_)):
-            return int(position)
-        raise KernelTypeError(f"an index must be an integer, not {kind_of(position)}")
 
     def _locate(self, site, array: DeviceArray, index: tuple, width: int, verb: str, from_the_end=True):
         """(pattern or None, offset, the lanes whose index is in bounds).
@@ -809,66 +729,13 @@ class MemoryAccess:
 
     # ---- values ----
 
-    @staticmethod
-    def _as_numbers(value):
-        """Integers become lanes, so that they can index; floats stay arrays."""
-        if isinstance(value, Unknown) or value.dtype.kind not in "biu":
-            return value
-        if np.ndim(value) == 0:
-            return int(value) if value.dtype == INT64 else bool(value) if value.dtype == BOOL else value
-        return lanes.from_values(np.array(value))
-
-    @staticmethod
-    def _require_number(value, array: DeviceArray):
-        """Refuse a value that cannot be stored in the array."""
-        if not isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
-            raise KernelTypeError(f"only numbers can be stored, not {kind_of(value)}")
-        if type(value) is complex or getattr(value, "dtype", BOOL).kind == "c":
-            require_fit(dtype_of(value), array.dtype)
-
-    @staticmethod
-    def own(value):
-        """A value that later stores do not change: loads from a thread's own array are views of it."""
-        if type(value) is np.ndarray and value.base is not None:
-            return value.copy()
-        if type(value) is tuple:
-            return tuple(map(MemoryAccess.own, value))
-        return value
-
 
 def _equal(values: np.ndarray, others: np.ndarray) -> np.ndarray:
     return (values == others) | ((values != values) & (others != others))  # two NaNs are equal here
 
 
-def as_lanes(condition) -> Lanes:
-    if type(condition) is Lanes:
-        return condition
-    return Lanes(TRUE if condition else FALSE, 0, BOOL)
-
-
 def _sum(p, q):
     return lambda: p.array + q.array
-
-
-def not_an_array(value, what: str) -> str:
-    """The sentence for ``value[i]`` where value is no array."""
-    if value is None:
-        return f"None cannot be {what}: None was given where an array is needed; test it with `is None` first"
-    if dtype_of(value) is not None:
-        return f"{kind_of(value)} cannot be {what}: a number was given where an array is needed"
-    return f"{kind_of(value)} cannot be {what}"
-
-
-def kind_of(value) -> str:
-    """``a float32 value``, ``an int``, ``a tuple``, ``the array x``, ``None``."""
-    if value is None:
-        return "None"
-    if isinstance(value, Unbound):
-        return "a variable that no thread has set"
-    if isinstance(value, ARRAYS):
-        return f"the array {value.name}"
-    name = f"{value.dtype} value" if hasattr(value, "dtype") else type(value).__name__
-    return ("an " if name[0] in "aeio" else "a ") + name
 
 
 def _extent(size, axis, ndim) -> str:

@@ -4,9 +4,7 @@ import math
 
 import numpy as np
 
-from lockstep.counts.tally import OperationsKey
-from lockstep.errors import DataDependent, KernelTypeError
-from lockstep.findings import Finding
+from lockstep.errors import KernelTypeError
 from lockstep.memory.storage import ARRAYS, Unbound, Unknown, unknown
 from lockstep.registry import Emulation
 from lockstep.values import lanes
@@ -75,7 +73,7 @@ class Arithmetic:
             if self.debug:
                 self._refuse_zero(site, b, "integer division by zero")
             if self.log is not None:
-                self.note_divisor("//", a, b)
+                self.log.note_divisor("//", a, b)
             if type(a) is int and type(b) is int:
                 return _int64(a // b) if b else 0
             return self.settle(lanes.floor_divide(a, b), a, b)
@@ -89,7 +87,7 @@ class Arithmetic:
             if self.debug:
                 self._refuse_zero(site, b, "integer modulo by zero")
             if self.log is not None:
-                self.note_divisor("%", a, b)
+                self.log.note_divisor("%", a, b)
             if type(a) is int and type(b) is int:
                 return a % b if b else 0
             return self.settle(lanes.modulo(a, b), a, b)
@@ -102,7 +100,7 @@ class Arithmetic:
         dtype = promote_power(self._dtype(a), self._dtype(b))
         if self._integers(a, b) and is_integer(dtype):
             if self.log is not None:
-                self.note_exact("**", a, b)
+                self.log.note_exact("**", a, b)
             return self.settle(lanes.power(a, b), a, b)
         return self._float(site, "pow", np.power, a, b, dtype)
 
@@ -113,7 +111,7 @@ class Arithmetic:
         if not self._integers(a, b):
             raise KernelTypeError(f"{op} needs integers, not {self._dtype(a)} and {self._dtype(b)}")
         if self.log is not None:
-            self.note_exact(op, a, b)
+            self.log.note_exact(op, a, b)
         return self.settle(lanes.bitwise(op, a, b), a, b)
 
     @staticmethod
@@ -177,67 +175,8 @@ class Arithmetic:
         product = self._apply(np.multiply, x, y, result)
         return self._apply(combine, product, z, result)
 
-    def accumulate(self, site, total, x, y, loops, region):
-        """``total += x * y`` (``+= x`` if y is None), one iteration of the batched loops after another."""
-        levels = sorted(self.unit.batched[loop] for loop in loops if loop in self.unit.batched)
-        if not levels:
-            new = self.add(site, total, x) if y is None else self.fma(site, x, y, total)
-            return self.assign(new, total, region)
-        factors = [v for v in (x, y) if v is not None]
-        if not self._integers(total, *factors):
-            self._count_accumulation(site, total, factors)
-        for iteration in np.ndindex(*(self.unit.batch[level] for level in levels)):
-            parts = [self._of_iteration(v, levels, iteration) for v in factors]
-            total = self._accumulate_iteration(site, total, parts, region, fresh=any(iteration))
-        return total
-
-    def _accumulate_iteration(self, site, total, factors, region, fresh):
-        """``fresh``: no other variable refers to the array ``total``."""
-        if self._integers(total, *factors):
-            term = factors[0] if len(factors) == 1 else self.mul(site, *factors)
-            return self.assign(self.add(site, total, term), total, region)
-        factor = self._factor_type(factors)
-        dtype = promote(factor, self._dtype(total))
-        term = factors[0] if len(factors) == 1 else self._apply(np.multiply, *factors, factor)
-        if fresh and self.unit.mask is region and self._holds(total, term, dtype):
-            return np.add(total, term, out=total, dtype=dtype)
-        return self.assign(self._apply(np.add, total, term, dtype), total, region)
-
     def _factor_type(self, factors):
         return promote(self._dtype(factors[0]), self._dtype(factors[-1]))
-
-    @staticmethod
-    def _holds(total, term, dtype) -> bool:
-        """Does the result fit into the array ``total``?"""
-        if type(total) is not np.ndarray or total.dtype != dtype:
-            return False
-        shape = np.shape(term)
-        return total.shape == shape or np.broadcast_shapes(total.shape, shape) == total.shape
-
-    def _count_accumulation(self, site, total, factors):
-        factor = self._factor_type(factors)
-        result = promote(factor, self._dtype(total))
-        if len(factors) == 1:
-            self._count_float(site, "add", result)
-        elif factor == result:
-            self._count_float(site, "fma", result)
-        else:
-            self._count_float(site, "mul", factor)
-            self._count_float(site, "add", result)
-
-    def _of_iteration(self, value, levels, iteration):
-        """One iteration's slice of a value that has the axes of batched loops."""
-        array = value.pattern.array if type(value) is Lanes else value
-        index = [slice(None)] * np.ndim(array)
-        for level, position in zip(levels, iteration):
-            axis = -4 - level
-            if np.ndim(array) >= -axis:
-                index[axis] = slice(position, position + 1) if array.shape[axis] > 1 else slice(None)
-        if type(value) is Lanes:
-            key = ("iteration", *((s.start, s.stop) for s in index))
-            pattern = value.pattern.derive(key, lambda: _without_ones(array[tuple(index)]))
-            return Lanes(pattern, value.offset, value.dtype)
-        return _without_ones(array[tuple(index)]) if index else array
 
     # ---- comparisons and logic ----
 
@@ -245,7 +184,7 @@ class Arithmetic:
         if self._integers(a, b):
             outcome = lanes.compare(op, a, b)
             if self.log is not None:
-                self.note_comparison(op, a, b, outcome)
+                self.log.note_comparison(op, a, b, outcome)
             return outcome
         if isinstance(a, tuple) and isinstance(b, tuple):
             return self.compare_tuples(op, a, b)
@@ -266,20 +205,6 @@ class Arithmetic:
     def not_(self, a):
         a = self.truth(a)
         return not a if type(a) is bool else lanes.logical_not(a)
-
-    def truth(self, value):
-        """A condition: a Python bool where all lanes agree, boolean lanes otherwise."""
-        if type(value) is bool:
-            return value
-        if isinstance(value, Unknown):
-            raise DataDependent(
-                "a branch depends on loaded data, so accesses cannot be counted without running the kernel"
-            )
-        if type(value) is Lanes and value.dtype == BOOL:
-            if value.pattern.low == value.pattern.high:
-                return bool(value.pattern.low)
-            return value
-        return self.compare("!=", value, 0)
 
     def and_(self, a, rest):
         """``a and rest()``; only lanes in which the first is true evaluate the second."""
@@ -307,24 +232,6 @@ class Arithmetic:
         if type(b) is bool:
             return (a if b else False) if op == "&" else (True if b else a)
         return lanes.bitwise(op, a, b)
-
-    def select(self, condition, then, otherwise):
-        """``then() if condition else otherwise()``."""
-        condition = self.truth(condition)
-        if type(condition) is bool:
-            return then() if condition else otherwise()
-        saved = self.unit.mask
-        yes, no = saved.where(condition), saved.where_not(condition)
-        try:
-            self.unit.mask = yes
-            a = then() if yes.any else None
-            self.unit.mask = no
-            b = otherwise() if no.any else None
-        finally:
-            self.unit.mask = saved
-        if a is None or b is None:
-            return b if a is None else a
-        return self.choose(condition, a, b)
 
     def first_true(self, a, rest):
         """``a or rest()`` as a value: the first of the two that is true, else the second."""
@@ -394,7 +301,7 @@ class Arithmetic:
         if not self._integers(a, b) or not is_integer(dtype):  # int64 with uint64 is float64
             return self._float(site, name, on_floats, a, b, dtype)
         if self.log is not None:
-            self.note_comparison("<", a, b, None)
+            self.log.note_comparison("<", a, b, None)
         return self.settle(on_integers(a, b), a, b)
 
     def absolute(self, site, a):
@@ -445,7 +352,7 @@ class Arithmetic:
             require_fit(source, dtype)
         if is_integer(dtype) and is_integer(source):
             if self.log is not None and dtype.itemsize < 8:
-                self.note_comparison("<", value, np.iinfo(dtype).max if dtype != BOOL else 0, None)
+                self.log.note_comparison("<", value, np.iinfo(dtype).max if dtype != BOOL else 0, None)
             return self.settle_cast(lanes.cast(value, dtype), value)
         if is_integer(dtype):
             if dtype == BOOL:
@@ -525,26 +432,6 @@ class Arithmetic:
         for part, times in FLOP[name]:
             self.count_arithmetic(site, part, component(dtype), times)
 
-    def count_arithmetic(self, site, name, dtype, per_lane=1):
-        """Count an operation of every active lane; ``per_lane``: how many of them one instruction does."""
-        key = OperationsKey(site, name, dtype.char, self.unit.mask.serial, self.unit.batch, per_lane)
-        self.tally(key, self.unit.mask)
-        if dtype == FLOAT64 and self.report_float64:
-            self._advise_float64(site)
-
-    def _advise_float64(self, site):
-        at = self.sites[site]
-        key = ("float64_arithmetic", at.line)
-        message = (
-            "This is computed in float64, because it involves a Python number or a float64 value; "
-            "on a GPU, float64 is slower than float32, 64 times slower on consumer cards."
-        )
-        self.findings.add(
-            key,
-            self.unit.mask.active(self.unit.batch),
-            lambda: Finding("float64_arithmetic", at.line, message, function=at.function, site=site),
-        )
-
 
 def require_fit(given: np.dtype, wanted: np.dtype):
     """Raise KernelTypeError for a complex number that is to become a real one."""
@@ -598,13 +485,6 @@ def uniform(value: Lanes):
     if value.dtype == BOOL:
         return bool(number)
     return int(number) if value.dtype == INT64 else value.dtype.type(number)
-
-
-def _without_ones(array):
-    """Drop leading axes of length 1, but keep the three axes of the lanes."""
-    while np.ndim(array) > 3 and array.shape[0] == 1:
-        array = array[0]
-    return array
 
 
 def _no_number(value) -> str:

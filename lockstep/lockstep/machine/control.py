@@ -4,15 +4,15 @@ import sys
 
 import numpy as np
 
-from lockstep.errors import KernelStopped, KernelTypeError
-from lockstep.memory.storage import ARRAYS, DeviceArray
+from lockstep.errors import DataDependent, KernelStopped, KernelTypeError
+from lockstep.memory.storage import ARRAYS, DeviceArray, Unknown
 from lockstep.values import lanes
-from lockstep.values.dtypes import INT64, UINT64, range_type
+from lockstep.values.dtypes import BOOL, INT64, UINT64
 from lockstep.values.lanes import Lanes
 from lockstep.waiting.scheduler import WARPS, NeedsFinerUnits
 from lockstep.waiting.unit import Frame
 
-from .iterables import LaneRange, TypedRange, iterable
+from .iterables import LaneRange, TypedRange, iterable, type_of_range
 from .narrowing import Narrowing
 
 BATCH_LENGTH = 64  # most iterations of a loop that run at once
@@ -59,6 +59,40 @@ class Loop:
 class Control(Narrowing):
     """The machine's control flow. ``unit.mask`` always says which lanes execute the current statement."""
 
+    # ---- conditions ----
+
+    def truth(self, value):
+        """A condition: a Python bool where all lanes agree, boolean lanes otherwise."""
+        if type(value) is bool:
+            return value
+        if isinstance(value, Unknown):
+            raise DataDependent(
+                "a branch depends on loaded data, so accesses cannot be counted without running the kernel"
+            )
+        if type(value) is Lanes and value.dtype == BOOL:
+            if value.pattern.low == value.pattern.high:
+                return bool(value.pattern.low)
+            return value
+        return self.compare("!=", value, 0)
+
+    def select(self, condition, then, otherwise):
+        """``then() if condition else otherwise()``."""
+        condition = self.truth(condition)
+        if type(condition) is bool:
+            return then() if condition else otherwise()
+        saved = self.unit.mask
+        yes, no = saved.where(condition), saved.where_not(condition)
+        try:
+            self.unit.mask = yes
+            a = then() if yes.any else None
+            self.unit.mask = no
+            b = otherwise() if no.any else None
+        finally:
+            self.unit.mask = saved
+        if a is None or b is None:
+            return b if a is None else a
+        return self.choose(condition, a, b)
+
     # ---- branches ----
 
     def enter(self, condition) -> bool:
@@ -104,7 +138,7 @@ class Control(Narrowing):
     def returned(self, frame, entered):
         """What a call returns that the lanes ``entered`` began; those that reach its end return None."""
         missing = frame.value is not None and entered.minus(frame.returned).any
-        if missing and self.log is None and not self.only_types:
+        if missing and self.log is None:
             raise KernelTypeError(
                 "a function reaches its end in some threads, and so returns None there, and a value in "
                 "others: end it with a `return` of a number"
@@ -295,20 +329,13 @@ class Control(Narrowing):
         if all(type(bound) is int for bound in bounds):
             return self._numbers(bounds)
         types = [self._dtype(bound) for bound in bounds]
-        dtype = self._type_of_range(types)
+        dtype = type_of_range(types)
         if dtype != INT64 or any(
             kind == UINT64 or kind.kind == "f" for kind in types
         ):  # they may wrap around
             bounds = [self.cast(INT64, self.cast(dtype, bound)) for bound in bounds]
         numbers = self._numbers(bounds)
         return numbers if dtype == INT64 else TypedRange(numbers, dtype)
-
-    @staticmethod
-    def _type_of_range(types):
-        for dtype in types:
-            if dtype.kind == "c":
-                raise KernelTypeError(f"range() takes no complex numbers, as of {dtype}")
-        return range_type(*types)
 
     def _numbers(self, bounds):
         start, stop, step = map(self._bound, _start_stop_step(bounds))

@@ -3,9 +3,11 @@
 Each has a length, which may differ from lane to lane, and ``at(machine, position)``, the value there.
 """
 
+import numpy as np
+
 from lockstep.errors import KernelTypeError
 from lockstep.registry import Emulation
-from lockstep.values.dtypes import dtype_of
+from lockstep.values.dtypes import dtype_of, range_type
 
 
 class LaneRange:
@@ -139,3 +141,11 @@ ITERABLES = {
     "enumerate": Emulation(_enumerate, elementwise=False, kind="iterable"),
     "zip": Emulation(_zip, elementwise=False, kind="iterable"),
 }
+
+
+def type_of_range(types) -> np.dtype:
+    """The type of the numbers of a range with bounds of these types; KernelTypeError if it takes none."""
+    for dtype in types:
+        if dtype.kind == "c":
+            raise KernelTypeError(f"range() takes no complex numbers, as of {dtype}")
+    return range_type(*types)

@@ -8,7 +8,7 @@ from lockstep.memory.storage import DeviceArray, Unknown
 from lockstep.values import lanes
 from lockstep.values.dtypes import dtype_of
 
-from .access import kind_of
+from .elements import kind_of
 from .iterables import check_one_type
 
 

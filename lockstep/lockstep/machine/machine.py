@@ -4,44 +4,37 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lockstep.counts.fold import Fold, Log, margins
+from lockstep.counts.fold import Fold, Log
 from lockstep.counts.lane_counts import LaneCounts
-from lockstep.counts.tally import Tally
-from lockstep.errors import EmulatorError, KernelTypeError, LimitExceeded
-from lockstep.limits import DEFAULT, MAX_STATIC_SHARED_BYTES
-from lockstep.memory.records import Record, RecordAccess
-from lockstep.memory.storage import (
-    ARRAYS,
-    DeviceArray,
-    LocalStorage,
-    SharedStorage,
-    Unbound,
-    Unknown,
-    unknown,
-)
+from lockstep.counts.tally import OperationsKey, Tally
+from lockstep.errors import KernelTypeError
+from lockstep.findings import Finding
+from lockstep.memory.records import Record
+from lockstep.memory.storage import ARRAYS, Unknown, unknown
 from lockstep.races.absences import Absences
 from lockstep.races.async_copies import AsyncCopies
 from lockstep.races.exact import ExactRaces, ExactSharedRaces
 from lockstep.races.happens_before import Happened
 from lockstep.races.shadow import Access, GlobalRaces, Initialised, InitialisedLocal, SharedRaces
-from lockstep.registry import Emulation
 from lockstep.values import lanes
-from lockstep.values.dtypes import dtype_of, is_integer, unify
-from lockstep.values.geometry import Coordinates, Geometry
+from lockstep.values.dtypes import FLOAT64, dtype_of, is_integer, unify
+from lockstep.values.geometry import Geometry
 from lockstep.values.lanes import Lanes
 from lockstep.waiting.cooperation import Cooperation
 from lockstep.waiting.scheduler import Scheduler
 from lockstep.waiting.unit import Unit
 
 from .access import MemoryAccess
-from .arithmetic import Arithmetic, require_tuples_alike
+from .accumulation import Accumulation
+from .arithmetic import require_tuples_alike
 from .barriers import Barriers
 from .chunk import Chunk
 from .control import Control
-from .failed_calls import what_is_wrong
-from .language import Language, same_tuple
+from .declarations import whole_shape
+from .language import same_tuple
+from .slices import Slices
 from .unset import Unset
-from .views import Views
+from .values import Values
 
 
 class Site(NamedTuple):
@@ -56,13 +49,10 @@ class Site(NamedTuple):
     one_constant: bool = False  # whether the index is a single integer that Numba knows, as for a record
 
 
-class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess, RecordAccess, Unset, Views):
-    """Runs translated kernels; the mix-ins hold arithmetic, barriers, control flow and memory access."""
+class Machine(Values, Accumulation, Barriers, Control, Cooperation, MemoryAccess, Slices, Unset):
+    """Runs translated kernels."""
 
-    unbound = Unbound()
-    gpu = DEFAULT  # whose limits hold
-    debug = False  # of the kernel: a division by zero raises
-    only_types = False
+    declared_shape = staticmethod(whole_shape)
 
     def __init__(
         self,
@@ -78,27 +68,17 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
         examined=frozenset(),
         strict=False,
     ):
-        # The launch.
-        self.grid, self.block = grid, block  # blocks of the grid and threads of a block, along x, y and z
-        self.block_dim, self.grid_dim = (Coordinates(*map(np.int32, size)) for size in (block, grid))
-        self.dynamic_shared = shared_bytes  # of a block
+        self.tallies = Tally(keep=counts_only)
+        log = Log(self.tallies) if counts_only else None
+        super().__init__(grid, block, shared_bytes, sites={}, findings=findings, log=log)
         self.step_limit = step_limit  # iterations that a loop may run
         self.warp_by_warp = warp_by_warp  # one block at a time, and one warp of it at a time
-        self.sites: dict[int, Site] = {}
-        self.typing = None  # the machine that finds the types of what this one calls
         self.unset_kinds: dict = {}  # site of a variable that may be unset -> its type, as kind_of names it
-
-        # What runs now.
-        self.chunk: Chunk | None = None
-        self.unit: Unit | None = None
         self._shapes: dict = {}  # (rows, columns) of a chunk -> its geometry, what such chunks share
 
         # Counts.
-        self.counts_only = counts_only
-        self.log = Log() if counts_only else None  # what iterations tally
         self.folding = counts_only  # may iterations be skipped?
-        self.tallies = Tally(keep=counts_only)
-        self.tally = self._tally_logged if counts_only else self.tallies.add
+        self.tally = self.tallies.add if log is None else log.tally
         self.lane_counts = LaneCounts(self)  # accesses of lanes that run apart
 
         # Races.
@@ -123,7 +103,6 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
         self.last_change: dict[tuple, tuple] = {}  # element -> (thread, site)
 
         # What is reported.
-        self.findings = findings
         self.report_float64 = (
             True  # has the launch no float64 array, so that such arithmetic deserves advice?
         )
@@ -157,37 +136,27 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
         self.lane_counts.settle()
         self.tallies.settle()
 
-    # ---- tallies ----
+    # ---- counts ----
 
-    def _tally_logged(self, key, payload):
-        self.tallies.add(key, payload)
-        self.log.keys.append(key)
-        self.log.weights.append(1)
+    def count_arithmetic(self, site, name, dtype, per_lane=1):
+        """Count an operation of every active lane; ``per_lane``: how many of them one instruction does."""
+        key = OperationsKey(site, name, dtype.char, self.unit.mask.serial, self.unit.batch, per_lane)
+        self.tally(key, self.unit.mask)
+        if dtype == FLOAT64 and self.report_float64:
+            self._advise_float64(site)
 
-    def tally_again(self, key, weight):
-        """Count something already tallied ``weight`` more times."""
-        self.tallies.add_again(key, weight)
-        self.log.keys.append(key)
-        self.log.weights.append(weight)
-
-    def _log_only(self, key, number):
-        self.log.keys.append(key)
-        self.log.weights.append(0)
-        self.log.numbers.append(number)
-
-    def note_comparison(self, op, a, b, outcome):
-        if outcome is None:
-            outcome = lanes.compare(op, a, b)
-        key = (op, outcome if type(outcome) is bool else outcome.pattern.serial)
-        self._log_only(key, margins(op, a, b, outcome))
-
-    def note_divisor(self, op, a, b):
-        (_, offset), (q, divisor) = lanes.split(a), lanes.split(b)
-        uniform = q is lanes.ZERO and divisor > 0
-        self._log_only((op, divisor, offset % divisor if uniform else offset), (offset, None, None))
-
-    def note_exact(self, op, a, b):
-        self._log_only((op, lanes.split(a)[1], lanes.split(b)[1]), (0, None, None))
+    def _advise_float64(self, site):
+        at = self.sites[site]
+        key = ("float64_arithmetic", at.line)
+        message = (
+            "This is computed in float64, because it involves a Python number or a float64 value; "
+            "on a GPU, float64 is slower than float32, 64 times slower on consumer cards."
+        )
+        self.findings.add(
+            key,
+            self.unit.mask.active(self.unit.batch),
+            lambda: Finding("float64_arithmetic", at.line, message, function=at.function, site=site),
+        )
 
     def fold(self, loop, state):
         """At the end of an iteration: the variables after it, or after those counted without running."""
@@ -196,32 +165,6 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
             return state
         loop.skip, state = loop.fold.end_of_iteration(state, loop.room)
         return state
-
-    def call(self, site, function, /, *arguments, **keywords):
-        """A call in the kernel's source; ``machine.site`` tells the function where it was called."""
-        self.unit.site = site
-        try:
-            return function(self, *arguments, **keywords)
-        except (TypeError, AttributeError) as error:
-            if isinstance(error, EmulatorError):
-                raise
-            wrong = what_is_wrong(function, arguments, keywords)
-            if wrong is None:
-                raise
-            raise wrong from None
-
-    @staticmethod
-    def function_in(value, name):
-        """The device function, or the atomic operation, that a variable holds."""
-        atomic = isinstance(value, Emulation) and value.reads and value.writes
-        if not atomic and getattr(value, "kind", None) != "device":
-            raise KernelTypeError(f"{name} is a variable, and holds no device function that could be called")
-        return value
-
-    @property
-    def site(self) -> int:
-        """The place in the source of the call that is executed."""
-        return self.unit.site
 
     # ---- variables ----
 
@@ -268,81 +211,7 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
             mask.memo["pattern"] = lanes.Pattern(mask.array)
         return mask.memo["pattern"]
 
-    def unpack(self, site, values, count):
-        """``a, b = values``, a tuple or an array; ``site``: where the elements of an array are read."""
-        if isinstance(values, ARRAYS):
-            if not self.only_types and np.any(self.plain(self.length(values)) != count):
-                raise KernelTypeError(
-                    f"{count} values are needed, and this part of {values.name} has not {count}"
-                )
-            return tuple(self.own(self.subscript(site, values, position)) for position in range(count))
-        if not isinstance(values, tuple) or len(values) != count:
-            raise KernelTypeError(f"{count} values are needed on the right-hand side of this assignment")
-        return values
-
     # ---- memory ----
-
-    def shared_array(self, site, shape, dtype, alignment=None):
-        """``cuda.shared.array``: one per block; a shape of 0 gives the dynamic shared memory."""
-        shape = _shape(shape)
-        if shape == (0,):
-            return self._dynamic_array(site, dtype, alignment)
-        array = self.chunk.shared_arrays.get(site)
-        if array is None:
-            array = self._declare(SharedStorage, site, shape, dtype)
-            array.storage.alignment = alignment or dtype.itemsize
-            self.chunk.shared_arrays[site] = array
-            self._check_static_limit()
-        return array
-
-    def _check_static_limit(self):
-        taken, gpu = self.static_shared_bytes(), self.gpu
-        if taken > MAX_STATIC_SHARED_BYTES:
-            raise LimitExceeded(
-                f"the kernel's shared arrays of fixed shape take {taken:,} bytes; "
-                f"the limit is {MAX_STATIC_SHARED_BYTES:,} on an {gpu.name}"
-            )
-        if taken + self.dynamic_shared > gpu.max_shared_bytes:
-            raise LimitExceeded(
-                f"the shared arrays take {taken:,} bytes and the launch adds {self.dynamic_shared:,}; "
-                f"a block of an {gpu.name} has {gpu.max_shared_bytes:,}"
-            )
-
-    def _dynamic_array(self, site, dtype, alignment):
-        array = self.chunk.shared_arrays.get("dynamic")
-        if array is None:
-            length = self.dynamic_shared // dtype.itemsize
-            array = self.chunk.shared_arrays["dynamic"] = self._declare(SharedStorage, site, (length,), dtype)
-            array.storage.alignment = alignment or dtype.itemsize
-        return array if array.dtype == dtype else self._dynamic_as(site, array, dtype)
-
-    def _dynamic_as(self, site, array, dtype):
-        """Dynamic shared memory once more, with elements of another dtype: it is the same memory."""
-        if self.warp_by_warp:
-            raise KernelTypeError(
-                "where warps wait for each other, the emulator supports one dtype for dynamic shared memory"
-            )
-        if array.storage.block.nbytes % dtype.itemsize:
-            raise KernelTypeError(
-                f"dynamic shared memory of {array.storage.block.nbytes:,} bytes cannot be used as "
-                f"{array.dtype} and as {dtype}: ask for a multiple of {dtype.itemsize} bytes at the launch"
-            )
-        storage = array.storage.retyped(dtype)
-        return DeviceArray(self.sites[site].op, storage, dtype, storage.shape)
-
-    def static_shared_bytes(self) -> int:
-        """Bytes of the block's shared arrays of fixed shape, each of which starts at a multiple of 16."""
-        fixed = [array for site, array in self.chunk.shared_arrays.items() if site != "dynamic"]
-        return sum(-(-a.storage.size * a.dtype.itemsize // 16) * 16 for a in fixed)
-
-    def local_array(self, site, shape, dtype, alignment=None):
-        """``cuda.local.array``: one per thread."""
-        return self._declare(LocalStorage, site, _shape(shape), dtype)
-
-    def _declare(self, kind, site, shape, dtype):
-        storage = kind(dtype, shape, self.counts_only)
-        storage.slot = site
-        return DeviceArray(self.sites[site].op, storage, dtype, shape)
 
     def initialised(self, storage):
         state = self.chunk.written.get(storage.serial)
@@ -387,14 +256,3 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
             access.storage.scatter(access.pattern, access.offset + step, self.plain(value), access.mask)
         self.chunk.shared_races.note(access._replace(phase=self.unit.phase))
         self.initialised(access.storage).store(access)
-
-
-def _shape(shape) -> tuple:
-    shape = shape if isinstance(shape, tuple) else (shape,)
-    for extent in shape:
-        if type(extent) is not int and not isinstance(extent, np.integer):
-            raise KernelTypeError(
-                "the shape of a shared or local array must be known when the kernel is compiled: "
-                "a number, or a constant of the module or of the enclosing function"
-            )
-    return tuple(int(extent) for extent in shape)

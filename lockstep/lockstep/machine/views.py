@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lockstep.errors import KernelTypeError
-from lockstep.findings import place
 from lockstep.memory.records import Record, RecordArray
 from lockstep.memory.storage import ARRAYS, ChosenArray, DeviceArray, row_major
 from lockstep.registry import Type
@@ -19,7 +18,7 @@ from lockstep.values.complex_numbers import component
 from lockstep.values.dtypes import BOOL, INT64, dtype_of
 from lockstep.values.lanes import ZERO, Lanes, Pattern
 
-from .access import as_lanes, kind_of
+from .elements import kind_of
 from .iterables import Elements
 
 
@@ -97,88 +96,6 @@ class Views:
             raise KernelTypeError("a slice of a tuple needs bounds that are the same for all threads")
         return tuple(values[index])
 
-    def _row(self, site, base, axis, position, index) -> tuple:
-        """The position of a row, counted from the start, and the escapes of lanes that name no row."""
-        extent = base.shape[axis]
-        if type(position) is not Lanes:
-            position = self._index_number(position)
-            if type(extent) is int and 0 <= position < extent:
-                return position, ()
-        elif type(extent) is int and position.low >= 0 and position.high < extent:
-            return position, ()
-        given = position
-        if type(position) is int or position.dtype.kind == "i":
-            negative = self.compare("<", position, 0)
-            position = self.either(negative, self.add(None, position, extent), position)
-            kept = self.compare(">=", position, 0)
-            culprits = self.unit.mask.where(as_lanes(negative)).where(as_lanes(kept))
-            self.advise_negative(site, base, culprits, index, axis)
-        outside = self.any_of(self.compare("<", position, 0), self.compare(">=", position, extent))
-        if not self.unit.mask.where(as_lanes(outside)).any:
-            return position, ()
-        shown = (*index[:axis], given)
-        return position, (Escape(as_lanes(outside), base, axis, shown),)
-
-    def within_views(self, site, array, mask, verb):
-        """The lanes whose view of the array begins inside of it; reports the others."""
-        for escape in array.escapes:
-            culprits = mask.where(escape.lanes)
-            if culprits.any:
-                self._report_escape(site, escape, culprits, verb)
-                mask = mask.where_not(escape.lanes)
-        return mask
-
-    def _report_escape(self, site, escape, culprits, verb):
-        array, axis = escape.array, escape.axis
-        extent = self.extent_in_words(array, axis)
-
-        def sentence(element, who):
-            return f"{who} {verb} an element of {place(array.name, element)}, but {array.name} has {extent}."
-
-        self._find_lanes("out_of_bounds", site, array, culprits, escape.index, sentence)
-
-    def _bounds(self, part: slice, extent) -> tuple:
-        """(first index, length, step) of a slice of an axis, as Python computes them, in each lane."""
-        step = 1 if part.step is None else part.step
-        step = self._index_number(step) if type(step) is not Lanes else self._same(step)
-        if step == 0:
-            raise KernelTypeError("the step of a slice must not be zero")
-        bounds = [
-            b if b is None or type(b) is Lanes else self._index_number(b) for b in (part.start, part.stop)
-        ]
-        plain = type(extent) is int and all(type(b) is not Lanes for b in bounds)
-        if plain and (self.log is None or bounds == [None, None]):
-            covered = range(*slice(*bounds, step).indices(extent))
-            return covered.start, len(covered), step
-        if plain and step == 1 and (inside := self._noted_inside(bounds, extent)):
-            return inside
-        low, high = (0, extent) if step > 0 else (-1, self.sub(None, extent, 1))
-        start = low if step > 0 else high
-        stop = high if step > 0 else low
-        if bounds[0] is not None:
-            start = self._clamped(bounds[0], extent, low, high)
-        if bounds[1] is not None:
-            stop = self._clamped(bounds[1], extent, low, high)
-        length = self.sub(None, stop, start)
-        if step != 1:
-            length = self.floordiv(None, self.add(None, length, step - (1 if step > 0 else -1)), step)
-        return self._settled(start), self._settled(self.maximum(None, length, 0)), step
-
-    def _noted_inside(self, bounds, extent) -> tuple | None:
-        """The same for numbers that need no clamping; notes how far they are from it."""
-        start, stop = (usual if b is None else b for b, usual in zip(bounds, (0, extent)))
-        distances = start, stop - start, extent - stop
-        if min(distances) < 0:
-            return None
-        for distance in distances:
-            self._log_only(("<", False), (distance, 0, None))
-        return start, stop - start, 1
-
-    def _clamped(self, bound, extent, low, high):
-        bound = self.cast(INT64, bound)
-        bound = self.either(self.compare("<", bound, 0), self.add(None, bound, extent), bound)
-        return self.minimum(None, self.maximum(None, bound, low), high)
-
     def _settled(self, number):
         """An int if all active lanes hold the same."""
         if type(number) is not Lanes:
@@ -187,92 +104,6 @@ class Views:
         if reach is None or reach[0] == reach[1]:
             return number.offset + (0 if reach is None else reach[0])
         return number
-
-    def _same(self, step: Lanes) -> int:
-        step = self._settled(step)
-        if type(step) is Lanes:
-            raise KernelTypeError("the step of a slice must be the same for all threads")
-        return step
-
-    # ---- assigning to parts ----
-
-    def assign_part(self, site, base, index, value):
-        """``x[a:b] = 0``, ``row[:] = other``: each thread stores the elements one after another.
-
-        Counted as that many stores, and as many loads if the value is an array.
-        """
-        if type(base) is ChosenArray:
-            self.each_choice(base, lambda array: self.assign_part(site, array, index, value))
-            return
-        target = self._part(site, base, index)
-        read = self._source(site, target, value)
-        if isinstance(value, ARRAYS) and self._same_memory(value, target):
-            values = [self.own(read(where)) for where in self._positions(site, target.shape)]
-            for where, element in zip(self._positions(site, target.shape), values, strict=True):
-                self.write(site, target, where, element)
-            return
-        for where in self._positions(site, target.shape):
-            self.write(site, target, where, read(where))
-
-    def _source(self, site, target, value):
-        """A function that gives the value to store at an index of the target."""
-        if isinstance(value, ARRAYS):
-            shape = self.attribute(value, "shape")
-            self._check_fits(shape, target)
-
-            def element(where):
-                where = where[len(where) - len(shape) :]
-                at = tuple(0 if type(extent) is int and extent == 1 else i for extent, i in zip(shape, where))
-                return self.read(site, value, at)
-
-            return element
-        if isinstance(value, tuple):
-            if target.ndim != 1 or target.shape != (len(value),):
-                raise KernelTypeError(
-                    f"{len(value)} values cannot be assigned to a part of {target.name} of another shape"
-                )
-            return lambda where: value[where[0]]
-        self._require_number(self.plain(value), target)
-        return lambda where: value
-
-    def _check_fits(self, shape, target):
-        fits = len(shape) <= target.ndim
-        for given, wanted in zip(reversed(shape), reversed(target.shape)):
-            if type(given) is int and given == 1:
-                continue
-            same = self.compare("==", given, wanted)
-            fits &= same is True or not self.unit.mask.where(as_lanes(self.not_(same))).any
-        if not fits:
-            raise KernelTypeError(
-                f"the shapes of the two sides differ: an array of {shape_in_words(shape)} cannot be assigned "
-                f"to a part of {target.name} of {shape_in_words(target.shape)}"
-            )
-
-    @staticmethod
-    def _same_memory(value, target) -> bool:
-        arrays = value.arrays if type(value) is ChosenArray else (value,)
-        return any(array.storage.serial == target.storage.serial for array in arrays)
-
-    def _positions(self, site, shape):
-        """Every index of this shape in turn, each under the mask of the lanes that have it."""
-        loop = self.loop(self.sites[site].line, None)
-        yield from self._positions_under(loop, shape)
-        self.unit.mask = loop.entry
-
-    def _positions_under(self, loop, shape):
-        if not shape:
-            self._count_iteration(loop)
-            yield ()
-            return
-        entry, position = self.unit.mask, 0
-        while (inside := self.compare("<", position, shape[0])) is not False:
-            self.unit.mask = entry if inside is True else entry.where(inside)
-            if not self.unit.mask.any:
-                break
-            for rest in self._positions_under(loop, shape[1:]):
-                yield position, *rest
-            position += 1
-        self.unit.mask = entry
 
     # ---- attributes and methods ----
 

@@ -13,11 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lockstep.counts.fold import Log
 from lockstep.errors import KernelTypeError
 from lockstep.findings import Findings
 from lockstep.library.cuda_api import Special, Type
 from lockstep.library.functions import Function
-from lockstep.machine.machine import Machine
+from lockstep.machine.chunk import Chunk
+from lockstep.machine.declarations import whole_shape
+from lockstep.machine.iterables import type_of_range
+from lockstep.machine.values import Values
 from lockstep.memory.storage import (
     ARRAYS,
     ChosenArray,
@@ -26,13 +30,13 @@ from lockstep.memory.storage import (
     LocalStorage,
     SharedStorage,
     Unbound,
-    Unknown,
     unknown,
 )
 from lockstep.reading.trees import walk
 from lockstep.registry import Emulation
 from lockstep.values.dtypes import dtype_of, name_of, unify
-from lockstep.values.lanes import Lanes
+from lockstep.values.geometry import Geometry
+from lockstep.waiting.unit import Unit
 
 from .local_indices import KNOWN
 from .translation import Scopes, Translator, cached, place_all, translate
@@ -461,7 +465,7 @@ class Types:
         if any(value is not None for value in values):  # beside None, a variable has the type of its values
             values = [value for value in values if value is not None]
         if not values:
-            return Machine.unbound
+            return Values.unbound
         return of_kind(reduce(unified, map(kind_of, values)), values[0])
 
     @staticmethod
@@ -484,7 +488,7 @@ class Types:
         values = [self._tried(part) if here else None for part, here in zip(parts, alive)]
         alive = [here and not isinstance(value, Unbound) for here, value in zip(alive, values)]
         if not any(alive):
-            return Machine.unbound
+            return Values.unbound
         kinds = [kind_of(value) if here else None for value, here in zip(values, alive)]
         known = () if self.choices[number] is None else (self.choices[number][0],)
         whole = reduce(unified, (*known, *(kind for kind, here in zip(kinds, alive) if here)))
@@ -499,7 +503,7 @@ class Types:
             if self.passes > 2:
                 raise
             self.changed = True
-            return Machine.unbound
+            return Values.unbound
 
     def grown(self, number, value):
         """The outcome of an operation. Like a variable, it keeps the room for all types found so far."""
@@ -525,7 +529,7 @@ class Types:
         values = [value for value in self.values if value is not None]
         if values:
             return self.meet(*values)
-        return Machine.unbound if self.versions.returns and self.passes < 2 else None
+        return Values.unbound if self.versions.returns and self.passes < 2 else None
 
     def rewriting(self) -> Split:
         kinds = tuple(None if value is None else kind_of(value) for value in self.values)
@@ -563,27 +567,25 @@ class _Range:
         return unknown(self.dtype)
 
 
-class Typing(Machine):
-    """A machine that computes types: no lane is active, nothing is counted, and numbers have no values."""
+class _NoLog(Log):
+    """Notes nothing: what iterations tally does not matter for types."""
 
-    only_types = True
+    def note(self, key, number):
+        pass
+
+
+class Typing(Values):
+    """Finds types: no lane is active, nothing is counted, and numbers have no values."""
+
+    only_types, warp_by_warp = True, False
 
     def __init__(self, machine):
-        super().__init__(
-            machine.grid,
-            machine.block,
-            machine.dynamic_shared,
-            counts_only=True,
-            step_limit=1,
-            findings=Findings(),
-        )
-        self.sites, self.folding, self.typing = machine.sites, False, self
-        self.tally = lambda key, payload: None
-        self.start(0, 0, 0, 1, 1)
-        self.unit.mask = self.chunk.geometry.no_threads
-
-    def _log_only(self, key, number):
-        pass
+        launch = machine.grid, machine.block, machine.dynamic_shared
+        super().__init__(*launch, sites=machine.sites, findings=Findings(), log=_NoLog(None))
+        self.typing = self
+        geometry = Geometry(machine.block, 1, 1)
+        self.chunk = Chunk(machine.grid, geometry, (0, 0, 0), 0, {})
+        self.unit = Unit(geometry.no_threads)
 
     def count_arithmetic(self, site, name, dtype, per_lane=1):
         pass
@@ -598,7 +600,7 @@ class Typing(Machine):
         return of_kind(unified(kind_of(a), kind_of(b)), a)
 
     def range_of(self, *bounds):
-        return _Range(self._type_of_range([self._dtype(bound) for bound in bounds]))
+        return _Range(type_of_range([self._dtype(bound) for bound in bounds]))
 
     def element(self, values):
         """An element of what a loop runs over."""
@@ -608,8 +610,17 @@ class Typing(Machine):
             return values.at(self, 0)
         return next(iter(values))
 
-    def barrier(self, site):
-        pass
+    def together(self, call, function, mask, operands):
+        """A call that the lanes of a warp execute together."""
+        return function(self, call, mask, *operands)
+
+    def barrier_vote(self, site, predicate, combine):
+        return unknown(np.int32)
+
+    def barrier(self, *_):
+        """Calls that give no value do nothing."""
+
+    warp_barrier = fence = start_copy = barrier
 
     # ---- memory ----
 
@@ -634,19 +645,11 @@ class Typing(Machine):
     def _linear(self, array, index):
         return None, 0
 
-    def _locate(self, site, array, index, width, verb, from_the_end=True):
-        return None, 0, self.unit.mask
+    def pick_in_each_lane(self, site, values, index):
+        return Types.meet(*values)
 
-    def _pick(self, site, values, index):
-        if isinstance(index, (Unknown, Lanes)):
-            return Types.meet(*values)
-        return super()._pick(site, values, index)
-
-    def shared_array(self, site, shape, dtype, alignment=None):
-        return super().shared_array(site, _extents(shape), dtype, alignment)
-
-    def local_array(self, site, shape, dtype, alignment=None):
-        return super().local_array(site, _extents(shape), dtype, alignment)
+    def declared_shape(self, shape):
+        return whole_shape(_extents(shape))
 
 
 def _extents(shape):

@@ -3,12 +3,10 @@
 import numpy as np
 
 from lockstep.counts.tally import BarrierKey
-from lockstep.errors import KernelTypeError
 from lockstep.findings import Finding
-from lockstep.memory.storage import DeviceArray, SharedStorage
 from lockstep.races.shadow import Access, Now
 from lockstep.races.vector_clocks import Order
-from lockstep.values.lanes import ZERO, Lanes
+from lockstep.values.lanes import ZERO
 
 from .mbarriers import MBarriers
 from .products import WARPGROUP, Products
@@ -130,53 +128,7 @@ class Cooperation:
 
         self.findings.add((kind, site, array and array.name), count, make)
 
-    def active_values(self, value) -> np.ndarray:
-        """An integer's values in all active lanes of all running blocks."""
-        mask, shape = self.unit.mask, self.chunk.geometry.shape
-        numbers = np.broadcast_to(np.asarray(self.plain(value), np.int64), shape)
-        return numbers.reshape(-1) if mask.array is None else numbers[np.broadcast_to(mask.array, shape)]
-
-    def uniform_value(self, number):
-        """The one value of ``number``: all active lanes must hold the same."""
-        if type(number) is not Lanes:
-            return number
-        values = np.unique(self.active_values(number))
-        if len(values) > 1:
-            raise KernelTypeError(
-                f"this must be the same for all threads, but is {values[0]} for some, {values[-1]} for others"
-            )
-        return int(values[0]) if len(values) else 0
-
     # ---- memory ----
-
-    def carve(self, site, buffer, start, shape) -> DeviceArray:
-        """A part of dynamic shared memory, as an array of its own."""
-        array = self.chunk.carved.get(site)
-        if array is None:
-            array = self.chunk.carved[site] = self._carve(site, buffer, start, shape)
-        return array
-
-    def _carve(self, site, buffer, start, shape) -> DeviceArray:
-        shape = shape if isinstance(shape, tuple) else (shape,)
-        if getattr(buffer, "space", "") != "shared" or not all(type(part) is int for part in (start, *shape)):
-            raise KernelTypeError(
-                "carve takes a shared array, and a start and a shape that are known at compile time"
-            )
-        storage = SharedStorage(buffer.dtype, shape, self.counts_only)
-        if start < 0 or start + storage.size > buffer.size:
-            raise KernelTypeError(
-                f"{self.sites[site].op} takes elements {start:,} to {start + storage.size - 1:,} of shared "
-                f"memory that has {buffer.size:,}: ask for more at the launch"
-            )
-        for other in self.chunk.carved.values():
-            if (
-                start < other.storage.start + other.storage.size
-                and other.storage.start < start + storage.size
-            ):
-                raise KernelTypeError(f"{self.sites[site].op} and {other.name} overlap in shared memory")
-        storage.slot, storage.start = site, start
-        storage.alignment = int(np.gcd(buffer.storage.alignment, start * buffer.dtype.itemsize))
-        return DeviceArray(self.sites[site].op, storage, buffer.dtype, shape)
 
     def require_accumulator(self, site, acc):
         """Report accumulators that a product is added to before the thread has set them."""

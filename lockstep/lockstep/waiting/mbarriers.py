@@ -197,8 +197,8 @@ class MBarriers:
             "missing_wait",
             site,
             f"Warp {self.machine.unit.number} arrives at {barrier.name}, and nothing tells it that the "
-            f"copies of phase {barrier.phase - 1} have come: if they have not, that is one arrival too many for "
-            "their phase, and what happens then is undefined.",
+            f"copies of phase {barrier.phase - 1} have come: if they have not, that is one arrival too "
+            "many for their phase, and what happens then is undefined.",
             array,
             cell,
         )

@@ -1,0 +1,114 @@
+"""The arrays that a kernel declares: in shared memory, of its own, and parts of dynamic shared memory."""
+
+import numpy as np
+
+from lockstep.errors import KernelTypeError, LimitExceeded
+from lockstep.limits import MAX_STATIC_SHARED_BYTES
+from lockstep.memory.storage import DeviceArray, LocalStorage, SharedStorage
+
+
+class Declarations:
+    """What a kernel's declarations of arrays mean."""
+
+    def shared_array(self, site, shape, dtype, alignment=None):
+        """``cuda.shared.array``: one per block; a shape of 0 gives the dynamic shared memory."""
+        shape = self.declared_shape(shape)
+        if shape == (0,):
+            return self._dynamic_array(site, dtype, alignment)
+        array = self.chunk.shared_arrays.get(site)
+        if array is None:
+            array = self._declare(SharedStorage, site, shape, dtype)
+            array.storage.alignment = alignment or dtype.itemsize
+            self.chunk.shared_arrays[site] = array
+            self._check_static_limit()
+        return array
+
+    def _check_static_limit(self):
+        taken, gpu = self.static_shared_bytes(), self.gpu
+        if taken > MAX_STATIC_SHARED_BYTES:
+            raise LimitExceeded(
+                f"the kernel's shared arrays of fixed shape take {taken:,} bytes; "
+                f"the limit is {MAX_STATIC_SHARED_BYTES:,} on an {gpu.name}"
+            )
+        if taken + self.dynamic_shared > gpu.max_shared_bytes:
+            raise LimitExceeded(
+                f"the shared arrays take {taken:,} bytes and the launch adds {self.dynamic_shared:,}; "
+                f"a block of an {gpu.name} has {gpu.max_shared_bytes:,}"
+            )
+
+    def _dynamic_array(self, site, dtype, alignment):
+        array = self.chunk.shared_arrays.get("dynamic")
+        if array is None:
+            length = self.dynamic_shared // dtype.itemsize
+            array = self.chunk.shared_arrays["dynamic"] = self._declare(SharedStorage, site, (length,), dtype)
+            array.storage.alignment = alignment or dtype.itemsize
+        return array if array.dtype == dtype else self._dynamic_as(site, array, dtype)
+
+    def _dynamic_as(self, site, array, dtype):
+        """Dynamic shared memory once more, with elements of another dtype: it is the same memory."""
+        if self.warp_by_warp:
+            raise KernelTypeError(
+                "where warps wait for each other, the emulator supports one dtype for dynamic shared memory"
+            )
+        if array.storage.block.nbytes % dtype.itemsize:
+            raise KernelTypeError(
+                f"dynamic shared memory of {array.storage.block.nbytes:,} bytes cannot be used as "
+                f"{array.dtype} and as {dtype}: ask for a multiple of {dtype.itemsize} bytes at the launch"
+            )
+        storage = array.storage.retyped(dtype)
+        return DeviceArray(self.sites[site].op, storage, dtype, storage.shape)
+
+    def static_shared_bytes(self) -> int:
+        """Bytes of the block's shared arrays of fixed shape, each of which starts at a multiple of 16."""
+        fixed = [array for site, array in self.chunk.shared_arrays.items() if site != "dynamic"]
+        return sum(-(-a.storage.size * a.dtype.itemsize // 16) * 16 for a in fixed)
+
+    def local_array(self, site, shape, dtype, alignment=None):
+        """``cuda.local.array``: one per thread."""
+        return self._declare(LocalStorage, site, self.declared_shape(shape), dtype)
+
+    def _declare(self, kind, site, shape, dtype):
+        storage = kind(dtype, shape, self.counts_only)
+        storage.slot = site
+        return DeviceArray(self.sites[site].op, storage, dtype, shape)
+
+    def carve(self, site, buffer, start, shape) -> DeviceArray:
+        """A part of dynamic shared memory, as an array of its own."""
+        array = self.chunk.carved.get(site)
+        if array is None:
+            array = self.chunk.carved[site] = self._carve(site, buffer, start, shape)
+        return array
+
+    def _carve(self, site, buffer, start, shape) -> DeviceArray:
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        if getattr(buffer, "space", "") != "shared" or not all(type(part) is int for part in (start, *shape)):
+            raise KernelTypeError(
+                "carve takes a shared array, and a start and a shape that are known at compile time"
+            )
+        storage = SharedStorage(buffer.dtype, shape, self.counts_only)
+        if start < 0 or start + storage.size > buffer.size:
+            raise KernelTypeError(
+                f"{self.sites[site].op} takes elements {start:,} to {start + storage.size - 1:,} of shared "
+                f"memory that has {buffer.size:,}: ask for more at the launch"
+            )
+        for other in self.chunk.carved.values():
+            if (
+                start < other.storage.start + other.storage.size
+                and other.storage.start < start + storage.size
+            ):
+                raise KernelTypeError(f"{self.sites[site].op} and {other.name} overlap in shared memory")
+        storage.slot, storage.start = site, start
+        storage.alignment = int(np.gcd(buffer.storage.alignment, start * buffer.dtype.itemsize))
+        return DeviceArray(self.sites[site].op, storage, buffer.dtype, shape)
+
+
+def whole_shape(shape) -> tuple:
+    """The shape of a declaration, as integers; KernelTypeError if they are not known."""
+    shape = shape if isinstance(shape, tuple) else (shape,)
+    for extent in shape:
+        if type(extent) is not int and not isinstance(extent, np.integer):
+            raise KernelTypeError(
+                "the shape of a shared or local array must be known when the kernel is compiled: "
+                "a number, or a constant of the module or of the enclosing function"
+            )
+    return tuple(int(extent) for extent in shape)

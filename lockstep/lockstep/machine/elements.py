@@ -1,0 +1,147 @@
+"""``base[index]`` as a value and as a target: of arrays, tuples and records alike."""
+
+import numpy as np
+
+from lockstep.errors import DataDependent, KernelTypeError
+from lockstep.memory.records import Record, RecordArray
+from lockstep.memory.storage import ARRAYS, DeviceArray, Unbound, Unknown
+from lockstep.values import lanes
+from lockstep.values.dtypes import BOOL, INT64, dtype_of
+from lockstep.values.lanes import Lanes, Pattern
+
+from .arithmetic import require_fit
+
+TRUE, FALSE = (Pattern(np.full((1, 1, 1), value)) for value in (True, False))
+
+
+class Elements:
+    """What a kernel's indices mean. An index is a tuple of integers or lanes, one per dimension."""
+
+    def subscript(self, site, base, index):
+        """``base[index]`` as a value."""
+        if isinstance(base, tuple):
+            return self._pick(site, base, index)
+        if not isinstance(base, ARRAYS):
+            if isinstance(base, (RecordArray, Record)):
+                return self.element_of_records(site, base, index)
+            raise KernelTypeError(not_an_array(base, "indexed"))
+        index = index if isinstance(index, tuple) else (index,)
+        if len(index) < base.ndim:
+            return self.view(site, base, index)
+        return self.read(site, base, index)
+
+    def assign_element(self, site, base, index, value):
+        """``base[index] = value``."""
+        if isinstance(base, (RecordArray, Record)):
+            self.assign_field(site, base, index, value)
+            return
+        self._require_array(base)
+        index = index if isinstance(index, tuple) else (index,)
+        if len(index) < base.ndim:
+            self.assign_part(site, base, index, value)
+        else:
+            self.write(site, base, index, value)
+
+    def update(self, site, load_site, array, index, combine):
+        """``array[index] op= ...``: one load and one store of the same element."""
+        if isinstance(array, Record):
+            old = self.own(self.element_of_records(load_site, array, index))
+            self.assign_field(site, array, index, combine(old))
+            return
+        self._require_array(array)
+        index = index if isinstance(index, tuple) else (index,)
+        self.write(site, array, index, combine(self.own(self.read(load_site, array, index))))
+
+    def accumulate_element(self, site, load_site, operation, array, index, x, y):
+        """``array[index] += x * y`` (``y`` may be None), in place where the array is a thread's own."""
+        if isinstance(array, Record):
+            old = self.own(self.element_of_records(load_site, array, index))
+            new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
+            self.assign_field(site, array, index, new)
+            return
+        self._require_array(array)
+        index = index if isinstance(index, tuple) else (index,)
+        local = type(array) is DeviceArray and array.space == "local"
+        in_place = local and not self.chunk.tracing and self.log is None
+        if in_place and self._accumulate_local(site, load_site, operation, array, index, x, y):
+            return
+        old = self.own(self.read(load_site, array, index))
+        new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
+        self.write(site, array, index, new)
+
+    @staticmethod
+    def _require_array(value):
+        if not isinstance(value, ARRAYS):
+            raise KernelTypeError(not_an_array(value, "assigned to by index"))
+
+    @staticmethod
+    def _index_number(position) -> int:
+        if isinstance(position, Unknown):
+            raise DataDependent(
+                "an index depends on loaded data, so accesses cannot be counted without running the kernel"
+            )
+        if isinstance(position, (int, np.integer, np.bool_)):
+            return int(position)
+        raise KernelTypeError(f"an index must be an integer, not {kind_of(position)}")
+
+    @staticmethod
+    def _as_numbers(value):
+        """Integers become lanes, so that they can index; floats stay arrays."""
+        if isinstance(value, Unknown) or value.dtype.kind not in "biu":
+            return value
+        if np.ndim(value) == 0:
+            return int(value) if value.dtype == INT64 else bool(value) if value.dtype == BOOL else value
+        return lanes.from_values(np.array(value))
+
+    @staticmethod
+    def _require_number(value, array: DeviceArray):
+        """Refuse a value that cannot be stored in the array."""
+        if not isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
+            raise KernelTypeError(f"only numbers can be stored, not {kind_of(value)}")
+        if type(value) is complex or getattr(value, "dtype", BOOL).kind == "c":
+            require_fit(dtype_of(value), array.dtype)
+
+    @staticmethod
+    def own(value):
+        """A value that later stores do not change: loads from a thread's own array are views of it."""
+        if type(value) is np.ndarray and value.base is not None:
+            return value.copy()
+        if type(value) is tuple:
+            return tuple(map(Elements.own, value))
+        return value
+
+    def _pick(self, site, values: tuple, index):
+        """An element of a tuple."""
+        if isinstance(index, (Lanes, Unknown)):
+            return self.pick_in_each_lane(site, values, index)
+        position = self._index_number(index)
+        if not -len(values) <= position < len(values):
+            raise KernelTypeError(f"index {position} is out of range for a tuple of {len(values)} values")
+        return values[position]
+
+
+def as_lanes(condition) -> Lanes:
+    if type(condition) is Lanes:
+        return condition
+    return Lanes(TRUE if condition else FALSE, 0, BOOL)
+
+
+def not_an_array(value, what: str) -> str:
+    """The sentence for ``value[i]`` where value is no array."""
+    if value is None:
+        return f"None cannot be {what}: None was given where an array is needed; test it with `is None` first"
+    if dtype_of(value) is not None:
+        return f"{kind_of(value)} cannot be {what}: a number was given where an array is needed"
+    return f"{kind_of(value)} cannot be {what}"
+
+
+def kind_of(value) -> str:
+    """``a float32 value``, ``an int``, ``a tuple``, ``the array x``, ``None``."""
+    if value is None:
+        return "None"
+    if isinstance(value, Unbound):
+        return "a variable that no thread has set"
+    if isinstance(value, ARRAYS):
+        return f"the array {value.name}"
+    name = f"{value.dtype} value" if hasattr(value, "dtype") else type(value).__name__
+    return ("an " if name[0] in "aeio" else "a ") + name

@@ -1,0 +1,110 @@
+"""What the operations of a kernel mean, whoever carries them out.
+
+:class:`~lockstep.machine.machine.Machine` carries them out in all lanes.
+:class:`~lockstep.types.inference.Typing` only finds the types of what they give.
+"""
+
+import numpy as np
+
+from lockstep.errors import EmulatorError, KernelTypeError
+from lockstep.limits import DEFAULT
+from lockstep.memory.records import RecordAccess
+from lockstep.memory.storage import ARRAYS, Unbound
+from lockstep.registry import Emulation
+from lockstep.values.geometry import Coordinates
+from lockstep.values.lanes import Lanes
+from lockstep.waiting.unit import Unit
+
+from .arithmetic import Arithmetic
+from .chunk import Chunk
+from .declarations import Declarations
+from .elements import Elements
+from .failed_calls import what_is_wrong
+from .language import Language
+from .views import Views
+
+
+class Values(Arithmetic, Declarations, Elements, Language, RecordAccess, Views):
+    """Operations on numbers, tuples, arrays and records.
+
+    Whoever carries them out says what an access does (``read``, ``write``, ``atomic``, ``assign_part``,
+    ``pick_in_each_lane``), where a part of an array lies (``_linear``, ``_row``, ``_bounds``), what a
+    condition is (``truth``, ``select``), what a shape is (``declared_shape``), and what arithmetic costs
+    (``count_arithmetic``).
+    """
+
+    unbound = Unbound()
+    gpu = DEFAULT  # whose limits hold
+    debug = False  # of the kernel: a division by zero raises
+    only_types = False
+
+    def __init__(self, grid, block, shared_bytes, *, sites, findings, log):
+        self.grid, self.block = grid, block  # blocks of the grid and threads of a block, along x, y and z
+        self.block_dim, self.grid_dim = (Coordinates(*map(np.int32, size)) for size in (block, grid))
+        self.dynamic_shared = shared_bytes  # of a block
+        self.sites: dict = sites  # number -> Site
+        self.findings = findings
+        self.log = log  # what iterations tally; None in a full run
+        self.counts_only = log is not None
+        self.typing = None  # finds the types of what is called
+        self.chunk: Chunk | None = None  # the blocks that run now
+        self.unit: Unit | None = None  # their lanes that run now
+
+    # ---- calls ----
+
+    def call(self, site, function, /, *arguments, **keywords):
+        """A call in the kernel's source; ``machine.site`` tells the function where it was called."""
+        self.unit.site = site
+        try:
+            return function(self, *arguments, **keywords)
+        except (TypeError, AttributeError) as error:
+            if isinstance(error, EmulatorError):
+                raise
+            wrong = what_is_wrong(function, arguments, keywords)
+            if wrong is None:
+                raise
+            raise wrong from None
+
+    @staticmethod
+    def function_in(value, name):
+        """The device function, or the atomic operation, that a variable holds."""
+        atomic = isinstance(value, Emulation) and value.reads and value.writes
+        if not atomic and getattr(value, "kind", None) != "device":
+            raise KernelTypeError(f"{name} is a variable, and holds no device function that could be called")
+        return value
+
+    def unpack(self, site, values, count):
+        """``a, b = values``, a tuple or an array; ``site``: where the elements of an array are read."""
+        if isinstance(values, ARRAYS):
+            if not self.only_types and np.any(self.plain(self.length(values)) != count):
+                raise KernelTypeError(
+                    f"{count} values are needed, and this part of {values.name} has not {count}"
+                )
+            return tuple(self.own(self.subscript(site, values, position)) for position in range(count))
+        if not isinstance(values, tuple) or len(values) != count:
+            raise KernelTypeError(f"{count} values are needed on the right-hand side of this assignment")
+        return values
+
+    @property
+    def site(self) -> int:
+        """The place in the source of the call that is executed."""
+        return self.unit.site
+
+    # ---- numbers that must be the same for all lanes ----
+
+    def active_values(self, value) -> np.ndarray:
+        """An integer's values in all active lanes of all running blocks."""
+        mask, shape = self.unit.mask, self.chunk.geometry.shape
+        numbers = np.broadcast_to(np.asarray(self.plain(value), np.int64), shape)
+        return numbers.reshape(-1) if mask.array is None else numbers[np.broadcast_to(mask.array, shape)]
+
+    def uniform_value(self, number):
+        """The one value of ``number``: all active lanes must hold the same."""
+        if type(number) is not Lanes:
+            return number
+        values = np.unique(self.active_values(number))
+        if len(values) > 1:
+            raise KernelTypeError(
+                f"this must be the same for all threads, but is {values[0]} for some, {values[-1]} for others"
+            )
+        return int(values[0]) if len(values) else 0
