@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 
 from lockstep.counts.fold import Fold
 from lockstep.counts.lower_bound import Merging
-from lockstep.counts.trace import Watcher
+from lockstep.counts.trace import Watch, Watcher
 from lockstep.errors import (
     ArgumentError,
     EmulatorError,
@@ -113,8 +114,19 @@ def emulate(
         told = partial(faults.theirs, progress) if progress is not None else None
         if debug is None:
             debug = bool(getattr(dispatcher, "targetoptions", {}).get("debug"))
-        limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow, as_compiled, strict, debug)
-        launch = Launch(function, declared, grid, block, args, *limits)
+        options = Options(
+            shared_bytes=shared_bytes,
+            counts_only=counts_only,
+            watch=watch,
+            step_limit=step_limit,
+            progress=told,
+            gpu=gpu,
+            allow=allow,
+            as_compiled=as_compiled,
+            strict=strict,
+            debug=debug,
+        )
+        launch = Launch(function, declared, grid, block, args, options)
         report = launch.run()
     for callee in launch.bound.callees:
         compiled.keep(callee.dispatcher, callee.called_with)
@@ -123,14 +135,27 @@ def emulate(
     return report
 
 
-class Way(NamedTuple):
-    """How to run a launch: in which units (None: all in lock-step), and which races are found exactly, of
-    shared memory in which arrays.
-    """
+class Options(NamedTuple):
+    """What may be asked of a launch; :func:`emulate` describes each."""
 
-    units: str | None = None
-    exact: frozenset = frozenset()
-    examined: frozenset = frozenset()
+    shared_bytes: int
+    counts_only: bool
+    watch: Watch | None
+    step_limit: int
+    progress: Callable | None
+    gpu: str | None
+    allow: tuple
+    as_compiled: bool
+    strict: bool
+    debug: bool
+
+
+class Way(NamedTuple):
+    """How to run a launch."""
+
+    units: str | None = None  # what runs in turns; None: all runs in lock-step
+    exact: frozenset = frozenset()  # "shared", "global": memories that are examined access by access
+    examined: frozenset = frozenset()  # in shared memory, only these arrays are
 
 
 @dataclass
@@ -328,39 +353,23 @@ def _named_parts(values: tuple, name: str) -> list:
 class Launch:
     """One launch: its geometry, its arguments, and the chunks of blocks in which it runs."""
 
-    def __init__(
-        self,
-        function,
-        declared,
-        grid,
-        block,
-        args,
-        shared_bytes,
-        counts_only,
-        watch,
-        step_limit,
-        progress,
-        gpu,
-        allow,
-        as_compiled=False,
-        strict=False,
-        debug=False,
-    ):
+    def __init__(self, function, declared, grid, block, args, options: Options):
         self.function = function
         self.grid, self.block = _geometry("grid", grid), _geometry("block", block)
-        self.gpu = profile(gpu)
-        self.shared_bytes = _check_limits(self.grid, self.block, shared_bytes, self.gpu)
-        self.counts_only, self.watch, self.progress = counts_only, watch, progress
-        self.bound = bind(self.function, counts_only)
+        self.gpu = profile(options.gpu)
+        self.shared_bytes = _check_limits(self.grid, self.block, options.shared_bytes, self.gpu)
+        self.counts_only, self.watch = options.counts_only, options.watch
+        self.progress, self.step_limit = options.progress, options.step_limit
+        self.strict, self.debug = options.strict, options.debug
+        self.bound = bind(self.function, self.counts_only)
         self.bound.require(self.gpu)
         self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
-        self.step_limit, self.strict, self.debug = step_limit, strict, debug
         self.printed: list[str] = []  # by the kernel
-        self.silencing = Silencing(self.bound.allowed, allowed_kinds(allow))
-        if watch is not None and counts_only:
+        self.silencing = Silencing(self.bound.allowed, allowed_kinds(options.allow))
+        if self.watch is not None and self.counts_only:
             raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
         self.merging: Merging | None = None
-        self.needed = self._surely_needed() if as_compiled else None
+        self.needed = self._surely_needed() if options.as_compiled else None
 
     def _surely_needed(self) -> set:
         """What no compiler can leave out. Refuses what cannot be followed access by access."""
