@@ -297,7 +297,7 @@ def _multiply(machine, n, acc, a, a_index, b, b_index):
     for tile in (left, right):
         if tile.problem():
             kind, sentence = tile.problem()
-            machine.report_finding(kind, machine.site, sentence, tile.array, tile.index)
+            machine.reporter.thread(kind, machine.site, sentence, tile.array, tile.index)
             return
     _queue(machine, n, acc, left, right)
 

@@ -167,7 +167,7 @@ class MemoryAccess:
         bad = is_garbage(old) & active
         if bad.any():
             culprits = self.chunk.geometry.mask(bad)
-            self._find_cells(
+            self.reporter.cells(
                 *("uninitialised_read", access.site, array, culprits, access.pattern, access.offset),
                 _uninitialised(array, "updates"),
             )
@@ -335,7 +335,7 @@ class MemoryAccess:
                 "Numba counts it from the end of the axis, which costs time and is rarely intended."
             )
 
-        self._find_lanes("negative_index", site, array, culprits, index, sentence)
+        self.reporter.lanes("negative_index", site, array, culprits, index, sentence)
 
     def _report_bounds(self, site, array, index, axis, outside, width, verb):
         name, size = array.name, array.shape[axis]
@@ -349,7 +349,7 @@ class MemoryAccess:
             extent = self.extent_in_words(array, axis)
             return f"{who} {verb} {place(name, element)}{piece}, but {whole} has {extent}."
 
-        self._find_lanes("out_of_bounds", site, array, outside, index, sentence)
+        self.reporter.lanes("out_of_bounds", site, array, outside, index, sentence)
 
     @staticmethod
     def extent_in_words(array, axis) -> str:
@@ -404,7 +404,7 @@ class MemoryAccess:
         if stays is None or elements <= stays:
             return
         sentence = leaves_registers(array.name, elements, counted=bool(stays))
-        self._find_lanes(
+        self.reporter.lanes(
             "dynamic_local_index", site, array, self.unit.mask, None, lambda element, who: sentence
         )
 
@@ -426,7 +426,7 @@ class MemoryAccess:
                 f"{bits // 8} bytes: a GPU would stop the kernel with 'misaligned address'."
             )
 
-        self._find_cells("misaligned_access", site, array, culprits, pattern, offset, sentence)
+        self.reporter.cells("misaligned_access", site, array, culprits, pattern, offset, sentence)
 
     # ---- what may be wrong with it ----
 
@@ -449,11 +449,11 @@ class MemoryAccess:
         self._note_shared(access)
         early = self.chunk.async_copies.overlap(access)
         if early is not None:
-            self._report_cells("async_read_too_early", site, array, *early, _too_early(array))
+            self.reporter.cells_of_blocks("async_read_too_early", site, array, *early, _too_early(array))
             return
         missing = self.initialised(array.storage).missing(access) if uses_value else None
         if missing is not None:
-            self._report_cells("uninitialised_read", site, array, *missing, _uninitialised(array))
+            self.reporter.cells_of_blocks("uninitialised_read", site, array, *missing, _uninitialised(array))
 
     def _note_shared(self, access):
         if self.chunk.absences.open:
@@ -466,7 +466,7 @@ class MemoryAccess:
         bad = None if state.complete else state.missing(access)
         if bad is not None:
             where = self.chunk.geometry.mask(bad), access.pattern, access.offset
-            self._find_cells("uninitialised_read", site, array, *where, _uninitialised(array))
+            self.reporter.cells("uninitialised_read", site, array, *where, _uninitialised(array))
 
     def _check_write(self, array, access: Access, value=None):
         """``value``: what each lane stores, if that matters for races."""
@@ -652,80 +652,6 @@ class MemoryAccess:
         return Finding(
             "global_race", at.line, message, array.name, element, block, threads, at.function, access.site
         )
-
-    # ---- reporting it ----
-
-    def _find_lanes(self, kind, site, array, mask, index, sentence):
-        """Report what the active lanes of ``mask`` do, each with the element at its own ``index``."""
-        if not mask.any:
-            return
-
-        def make():
-            where, block, thread = self._first_lane(mask, *(i for i in index or () if type(i) is Lanes))
-            element = (
-                None if index is None else tuple(self._in_lane(i, where) for i in index if i is not None)
-            )
-            return self._finding(kind, site, array, element, block, thread, sentence)
-
-        self.findings.add((kind, site, array.name), mask.active(self._mask_batch(mask)), make)
-
-    def _find_cells(self, kind, site, array, mask, pattern, offset, sentence):
-        """Like :meth:`_find_lanes`, with each element given by its position in the storage."""
-
-        def make():
-            here = Lanes(pattern, offset)
-            where, block, thread = self._first_lane(mask, here)
-            element = array.storage.element(self._in_lane(here, where))
-            return self._finding(kind, site, array, element, block, thread, sentence)
-
-        self.findings.add((kind, site, array.name), mask.active(self._mask_batch(mask)), make)
-
-    def _report_cells(self, kind, site, array, cells, threads, rows, columns, sentence):
-        def make():
-            storage = array.storage
-            block, cell = divmod(int(cells[0]), storage.block.size)
-            element = storage.element(storage.element_of_cell(cell))
-            thread = self.chunk.geometry.thread_coordinates(int(threads[0]))
-            where = self.chunk.block_coordinates(*divmod(block, columns))
-            return self._finding(kind, site, array, element, where, thread, sentence)
-
-        self.findings.add(
-            (kind, site, array.name), len(cells) * (self.chunk.blocks // (rows * columns)), make
-        )
-
-    def _finding(self, kind, site, array, element, block, thread, sentence):
-        at = self.sites[site]
-        message = sentence(element, thread_name(thread, block))
-        message = message[0].upper() + message[1:]
-        return Finding(kind, at.line, message, array.name, element, block, [thread], at.function, site)
-
-    def _first_lane(self, mask, *positions):
-        shape = np.broadcast_shapes(
-            self.chunk.geometry.shape, np.shape(mask.array), *(p.shape for p in positions)
-        )
-        active = np.broadcast_to(True if mask.array is None else mask.array, shape)
-        where = np.unravel_index(int(active.argmax()), shape)
-        row, column, linear = self.chunk.geometry.place(*where[-3:])
-        return (
-            where,
-            self.chunk.block_coordinates(row, column),
-            self.chunk.geometry.thread_coordinates(linear),
-        )
-
-    @staticmethod
-    def _in_lane(position, where) -> int | str:
-        if isinstance(position, slice):
-            return ":"
-        if type(position) is not Lanes:
-            return int(position)
-        array = position.pattern.array
-        at = tuple(
-            0 if extent == 1 else i for i, extent in zip(where[len(where) - array.ndim :], array.shape)
-        )
-        return int(array[at]) + position.offset
-
-    def _mask_batch(self, mask) -> tuple:
-        return self.unit.batch if mask.array is not None and mask.array.ndim > 3 else ()
 
     # ---- values ----
 

@@ -32,6 +32,7 @@ from .chunk import Chunk
 from .control import Control
 from .declarations import whole_shape
 from .language import same_tuple
+from .reporter import Reporter
 from .slices import Slices
 from .unset import Unset
 from .values import Values
@@ -103,6 +104,7 @@ class Machine(Values, Accumulation, Barriers, Control, Cooperation, MemoryAccess
         self.last_change: dict[tuple, tuple] = {}  # element -> (thread, site)
 
         # What is reported.
+        self.reporter = Reporter(self)
         self.report_float64 = (
             True  # has the launch no float64 array, so that such arithmetic deserves advice?
         )

@@ -31,7 +31,7 @@ class Slices:
         def sentence(element, who):
             return f"{who} {verb} an element of {place(array.name, element)}, but {array.name} has {extent}."
 
-        self._find_lanes("out_of_bounds", site, array, culprits, escape.index, sentence)
+        self.reporter.lanes("out_of_bounds", site, array, culprits, escape.index, sentence)
 
     def _row(self, site, base, axis, position, index) -> tuple:
         """The position of a row, counted from the start, and the escapes of lanes that name no row."""

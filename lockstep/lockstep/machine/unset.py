@@ -47,7 +47,7 @@ class Unset:
             return value
         if not self.unit.mask.where_not(is_none).any:
             return None
-        _, block, thread = self._first_lane(without)
+        _, block, thread = self.reporter.first_lane(without)
         raise KernelTypeError(
             f"{self.sites[site].op} is None in {thread_name(thread, block)}, which uses it in line "
             f"{self.sites[site].line}, and a value in others: test it with `is None` first"
@@ -63,7 +63,7 @@ class Unset:
 
     def _about_unset(self, site, missing, lines) -> tuple:
         """(a sentence about the first thread that reads what it has not set, its block, the thread)."""
-        name, (_, block, thread) = self.sites[site].op, self._first_lane(missing)
+        name, (_, block, thread) = self.sites[site].op, self.reporter.first_lane(missing)
         who = thread_name(thread, block)
         sentence = (
             f"{who[0].upper()}{who[1:]} reads {name} without having set it: {_where(name, lines)}, "

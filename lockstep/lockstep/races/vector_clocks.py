@@ -358,7 +358,7 @@ class Order:
         message = sentence.format(place=place(name, element))
         array = DeviceArray(name, storage, storage.dtype, storage.shape)
         count = len(cells) if count is None else count
-        self.machine.report_finding(kind, site, message, array, element, count=count, began=began)
+        self.machine.reporter.thread(kind, site, message, array, element, count=count, began=began)
 
     def _line(self, site) -> int:
         return self.machine.sites[site].line

@@ -620,7 +620,7 @@ class Typing(Values):
     def barrier(self, *_):
         """Calls that give no value do nothing."""
 
-    warp_barrier = fence = start_copy = barrier
+    warp_barrier = fence = start_copy = advise_registers = barrier
 
     # ---- memory ----
 

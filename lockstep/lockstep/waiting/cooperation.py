@@ -3,7 +3,6 @@
 import numpy as np
 
 from lockstep.counts.tally import BarrierKey
-from lockstep.findings import Finding
 from lockstep.races.shadow import Access, Now
 from lockstep.races.vector_clocks import Order
 from lockstep.values.lanes import ZERO
@@ -98,35 +97,7 @@ class Cooperation:
             f"{_times(least.products.queued)}: all four warps of a warpgroup (0 to 3, 4 to 7, ...) must "
             "execute each one."
         )
-        self.report_finding("warp_divergence", most.products.last_site, message, thread=most.first_thread)
-
-    def report_finding(
-        self, kind, site, message, array=None, element=None, *, thread=None, count=1, began=None
-    ):
-        """Report what a thread (by default the running warp's first) did in the running block.
-
-        ``element``: an index of ``array``, or a position in its storage. ``began``: the site of the earlier
-        access, where two are involved.
-        """
-        at = self.sites[site]
-        thread = self.unit.first_thread if thread is None else thread
-
-        def make():
-            where = array.storage.element(element) if isinstance(element, int) else element
-            return Finding(
-                kind=kind,
-                line=at.line,
-                message=message,
-                array=array and array.name,
-                element=where,
-                block=self.chunk.block_coordinates(0, 0),
-                threads=[self.chunk.geometry.thread_coordinates(thread)],
-                function=at.function,
-                site=site,
-                other_line=None if began is None else self.sites[began].line,
-            )
-
-        self.findings.add((kind, site, array and array.name), count, make)
+        self.reporter.thread("warp_divergence", most.products.last_site, message, thread=most.first_thread)
 
     # ---- memory ----
 
@@ -137,7 +108,7 @@ class Cooperation:
         )
         bad = self.initialised(acc.storage).missing(whole)
         if bad is not None:
-            self._find_cells(
+            self.reporter.cells(
                 "uninitialised_read",
                 site,
                 acc,
@@ -159,7 +130,7 @@ class Cooperation:
         unwritten = ~self.initialised(array.storage).written.reshape(-1)[cells]
         if unwritten.any():
             thread = self.chunk.order.me * 32
-            self._report_cells(
+            self.reporter.cells_of_blocks(
                 "uninitialised_read",
                 site,
                 array,

@@ -183,7 +183,7 @@ class MBarriers:
         return int(numbers.flat[0])
 
     def _report_unfenced(self, site, array, cell, barrier):
-        self.machine.report_finding(
+        self.machine.reporter.thread(
             "missing_fence",
             site,
             f"A copy reports to {barrier.name}, which mbarrier_init initialised in line "
@@ -193,7 +193,7 @@ class MBarriers:
         )
 
     def _report_early(self, site, array, cell, barrier):
-        self.machine.report_finding(
+        self.machine.reporter.thread(
             "missing_wait",
             site,
             f"Warp {self.machine.unit.number} arrives at {barrier.name}, and nothing tells it that the "
@@ -204,7 +204,7 @@ class MBarriers:
         )
 
     def _report_unordered(self, site, array, cell, barrier):
-        self.machine.report_finding(
+        self.machine.reporter.thread(
             "shared_race",
             site,
             f"Warp {self.machine.unit.number} uses {barrier.name}, which warp {barrier.made_by} initialises "

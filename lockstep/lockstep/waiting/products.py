@@ -59,7 +59,7 @@ class Products:
 
     def _report_fence(self, site, acc):
         why = "before the first product" if not self.fenced else "since the kernel itself wrote to it"
-        self.machine.report_finding(
+        self.machine.reporter.thread(
             "missing_fence",
             site,
             f"wgmma adds to {acc.name} with no wgmma_fence() {why}: it may not see what the thread wrote "
@@ -68,7 +68,7 @@ class Products:
         )
 
     def report_busy(self, site, acc, verb):
-        self.machine.report_finding(
+        self.machine.reporter.thread(
             "async_read_too_early",
             site,
             f"A thread {verb} {acc.name} while products are still being added to it: wgmma_wait(0) must come "

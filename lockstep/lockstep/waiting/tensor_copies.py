@@ -220,7 +220,7 @@ class TensorCopies:
 
     def _report_outside(self, site, tile, index, matrix, thread):
         rows, columns = matrix.box
-        self.machine.report_finding(
+        self.machine.reporter.thread(
             "out_of_bounds",
             site,
             f"A box of {rows} by {columns} elements that starts at {place(tile.name, index)} does not fit "
@@ -231,7 +231,7 @@ class TensorCopies:
         )
 
     def _report_misaligned(self, site, tile, index, boundary, thread):
-        self.machine.report_finding(
+        self.machine.reporter.thread(
             "misaligned_access",
             site,
             f"A tile with rows of {boundary // 8} bytes must start at a multiple of {boundary} bytes, which "
@@ -242,7 +242,7 @@ class TensorCopies:
         )
 
     def _report_unfinished(self, copy):
-        self.machine.report_finding(
+        self.machine.reporter.thread(
             "missing_wait",
             copy.site,
             f"The thread that stores {copy.tile.name} with TMA ends without tma_wait_read(0): another block "
