@@ -478,7 +478,7 @@ class Launch:
         if not self.counts_only:
             self._check_memory()
             self.arrays.place()
-        self.machine.global_races = self.arrays.races
+        self.machine.races.shadows = self.arrays.races
         given = [array for value in self.args for array in _arrays_of(value)]
         self.machine.report_float64 = not any(array.dtype in ("float64", "complex128") for array in given)
         return [self._parameter(value, name, itself) for name, value in zip(wanted, self.args)]

@@ -4,11 +4,10 @@ import numpy as np
 
 from lockstep.counts.tally import AccessKey
 from lockstep.errors import ArgumentError, KernelTypeError
-from lockstep.findings import Finding, equal_stores, leaves_registers, place, thread_name
+from lockstep.findings import leaves_registers, place
 from lockstep.memory.atomics import is_loop, one_after_another, require_dtype
 from lockstep.memory.garbage import is_garbage
 from lockstep.memory.storage import ChosenArray, DeviceArray, Unknown, unknown, wrong_number_of_indices
-from lockstep.races.exact import ExactRaces
 from lockstep.races.shadow import Access
 from lockstep.values import lanes
 from lockstep.values.complex_numbers import component
@@ -82,9 +81,9 @@ class MemoryAccess:
         access = self._account(site, array, "store", pattern, offset, mask, width, boundary)
         values = [self.plain(v) for v in (value if width > 1 else (value,))]
         self._check_write(array, access, values[0] if width == 1 and not self.strict else None)
-        self.changes += 1
+        self.looks.changes += 1
         if self.apart:
-            self._note_change(access)
+            self.looks.note_change(access)
         for step, numbers in enumerate(values):
             self._require_number(numbers, array)
             if self.log is None and mask.any:
@@ -100,7 +99,7 @@ class MemoryAccess:
             return False
         pattern, offset, mask = self._locate(load_site, array, index, 1, "reads")
         self._check_read(load_site, array, self._account(load_site, array, "load", pattern, offset, mask, 1))
-        self.changes += 1
+        self.looks.changes += 1
         self.count_arithmetic(operation, "add" if y is None else "fma", dtype)
         self._check_write(array, self._account(site, array, "store", pattern, offset, mask, 1))
         term = x if y is None else np.multiply(x, y)
@@ -174,42 +173,15 @@ class MemoryAccess:
 
     def _after_atomic(self, access, new, old, active):
         if not np.array_equal(new, old[active]):
-            self.changes += 1
+            self.looks.changes += 1
             if self.apart:
-                self._note_change(access)
-
-    def _note_change(self, access):
-        """Who has last changed an element, for messages about threads that wait for it."""
-        if access.storage.space != "local" and access.mask.any:  # none if all are out of bounds
-            where, who = self._first_cells(access)
-            self.last_change.update(dict.fromkeys(where, (who, access.site)))
-
-    def _first_cells(self, access):
-        """(the elements of an access, the number of the first thread)."""
-        cells, _ = access.touched(1, 1)
-        block = 0 if access.storage.space == "global" else (self.chunk.thread_ids().flat[0] - 1)
-        saved, self.unit.mask = self.unit.mask, access.mask
-        who = int(self.active_ids()[0])
-        self.unit.mask = saved
-        return [(access.storage.serial, int(cell), int(block)) for cell in cells], who
-
-    def awaited(self, access: Access) -> str:
-        """What a loop that looked at an element waits for."""
-        if access is None or not access.mask.any:
-            return "something to change"
-        (where, *_), _ = self._first_cells(access)
-        what = f"{place(access.name, access.storage.element(where[1]))} to change"
-        if where not in self.last_change:
-            return f"{what}, which no thread has stored to"
-        thread, site = self.last_change[where]
-        who = thread_name(*self.chunk.thread_of(thread))
-        return f"{what}, which {who} did last in line {self.sites[site].line}"
+                self.looks.note_change(access)
 
     def _note_atomics(self, storage, cells, active, wrote):
         """The lanes' atomics, in the order in which they were executed."""
         threads = np.broadcast_to(self.chunk.thread_ids(), active.shape)[active].tolist()
         place = 0 if storage.space == "global" else self.chunk.geometry.threads
-        races = (self.exact_races or {}).get(storage.serial)
+        races = (self.races.exact or {}).get(storage.serial)
         for thread, cell, effect in zip(threads, cells.tolist(), wrote.tolist()):
             where = storage.serial, cell, place and self.happened.block(thread)
             self.happened.atomic(thread, where, effect)
@@ -438,14 +410,14 @@ class MemoryAccess:
             if self.chunk.absences.open:
                 self.chunk.absences.global_access(access)
             if access.op != "atomic":  # an atomic counts as a write
-                self._check_global_race(array, access)
+                self.races.check(array, access)
         elif space == "shared":
             self._check_shared_read(site, array, access, uses_value)
         elif space == "local" and uses_value:
             self._check_local_read(site, array, access)
 
     def _check_shared_read(self, site, array, access, uses_value):
-        self.polls, self.last_poll = self.polls + 1, access
+        self.looks.looked(access)
         self._note_shared(access)
         early = self.chunk.async_copies.overlap(access)
         if early is not None:
@@ -482,7 +454,7 @@ class MemoryAccess:
                 raise ArgumentError(f"{array.name} is read-only, and the kernel writes to it")
             if self.chunk.absences.open:
                 self.chunk.absences.global_access(access)
-            self._check_global_race(array, access, value)
+            self.races.check(array, access, value)
             return
         if space == "shared" and access.op == "store":
             self._note_shared(access if value is None else access._replace(value=self.own(value)))
@@ -496,168 +468,7 @@ class MemoryAccess:
         if self.asynchronous and self.products.busy(array.storage):
             self.products.report_busy(site, array, verb)
 
-    def _check_global_race(self, array, access: Access, value=None):
-        races = self.global_races.get(array.storage.serial)
-        if races is None:  # an array that is only read
-            return
-        if access.op != "store":
-            self.polls, self.last_poll = self.polls + 1, access
-        shape = np.broadcast_shapes(access.shape(), self.chunk.geometry.shape)
-        active = slice(None) if access.mask.array is None else np.broadcast_to(access.mask.array, shape)
-        cells = np.broadcast_to(access.pattern.array + access.offset, shape)[active].reshape(-1)
-        ids = np.broadcast_to(self.chunk.thread_ids(), shape)[active].reshape(-1)
-        if access.width > 1:
-            cells, ids = (cells[:, None] + np.arange(access.width)).reshape(-1), np.repeat(ids, access.width)
-        now = self.now()
-        if type(now.epoch) is not int:  # the blocks have passed different barriers
-            epochs = np.broadcast_to(now.epoch, shape)[active].reshape(-1)
-            now = now._replace(epoch=np.repeat(epochs, access.width * array.storage.parts))
-        cells, ids = array.storage.in_cells(cells, ids)
-        if self.exact_races is not None:
-            self._check_exactly(
-                array, access, cells, ids, self._stored(array, access, value, (shape, active))
-            )
-            return
-        races.refine()
-        if access.op == "load":
-            bad = races.load(cells, ids, now)
-            if bad.any():
-                bad = bad & ~races.loads_its_own(cells, ids)
-            if bad.any():
-                self._report_global_race(array, access, cells[bad], ids[bad], races)
-            return
-        alike = races.are_alike(cells)
-        races.forget_alike(cells)
-        after, overtaking, within = races.store(cells, ids, access.site, now, atomic=access.op == "atomic")
-        bad = after | overtaking | within
-        if not bad.any():
-            return
-        only_loads = overtaking & ~after & ~alike  # by threads that have not stored the value themselves
-        chosen = shape, active
-        if only_loads.any() or not self._advise_equal(
-            array, access, cells, ids, after | overtaking, value, chosen
-        ):
-            self._report_global_race(array, access, cells[bad], ids[bad], races)
-
-    def _stored(self, array, access, value, chosen) -> np.ndarray | None:
-        """What each lane stores; None if it is not known.
-
-        ``chosen``: the shape of all lanes, and which of them are active.
-        """
-        known = isinstance(value, (bool, int, float, np.generic, np.ndarray)) and array.dtype.kind in "biuf"
-        if access.op != "store" or not known or array.storage.data is None:
-            return None
-        shape, active = chosen
-        with np.errstate(all="ignore"):
-            value = np.asarray(value).astype(array.dtype)
-        return np.broadcast_to(value, shape)[active].reshape(-1)
-
-    def _advise_equal(self, array, access, cells, ids, before, value, chosen) -> bool:
-        """Advise, and return True, if it does not matter which of these stores comes first.
-
-        Those that race with earlier accesses (``before``) find their value there already, and those of this
-        instruction to one cell are equal.
-        """
-        stored = self._stored(array, access, value, chosen)
-        if stored is None or len(stored) != len(cells):
-            return False
-        shape, active = chosen
-        there = array.storage.gather(access.pattern, access.offset)
-        if not _equal(stored, np.broadcast_to(there, shape)[active].reshape(-1))[before].all():
-            return False
-        order = np.argsort(cells, kind="stable")
-        sorted_stores, sorted_cells = stored[order], cells[order]
-        twice = sorted_cells[1:] == sorted_cells[:-1]
-        if not _equal(sorted_stores[1:], sorted_stores[:-1])[twice].all():
-            return False
-        self.global_races[array.storage.serial].note_alike(cells, ids)
-        repeated = order[:-1][twice]
-        if not len(repeated):  # something finer than a barrier may order them
-            self.doubts.add("global")
-        lane = int(repeated[0]) if len(repeated) else int(before.argmax())
-        self._add_equal_stores(
-            array, access, int(cells[lane]), int(ids[lane]), len(repeated) or int(before.sum())
-        )
-        return True
-
-    def _add_equal_stores(self, array, access, cell, me, count):
-        self.findings.add(
-            ("equal_stores", access.site, array.name),
-            count,
-            lambda: self._equal_stores(array, access, cell, me),
-        )
-
-    def _equal_stores(self, array, access, cell, me) -> Finding:
-        who, block = self.chunk.thread_of(me)
-        element, at = array.storage.element(array.storage.element_of_cell(cell)), self.sites[access.site]
-        message = equal_stores(thread_name(who, block), place(array.name, element))
-        return Finding(
-            "equal_stores", at.line, message, array.name, element, block, [who], at.function, access.site
-        )
-
-    def _check_exactly(self, array, access, cells, ids, values=None, of_unit=False):
-        """``values``: what is stored, None if it is not known; of_unit: by a unit that acts for a thread."""
-        serial = array.storage.serial
-        exact = self.exact_races.setdefault(serial, ExactRaces(self.happened, serial))
-        exact.refine(array.storage.block.size)
-        found = exact.note(cells.tolist(), ids.tolist(), access.op, access.site, values, of_unit)
-        if racing := [one for one in found if not one.harmless]:
-            cell, me, rival, _ = racing[0]
-            verb = "reads" if rival.op == "load" else "also writes"
-            self.findings.add(
-                ("global_race", access.site, array.name),
-                len(racing),
-                lambda: self._global_race(array, access, cell, me, rival.thread, verb),
-            )
-        elif found:
-            self._add_equal_stores(array, access, *found[0][:2], len(found))
-
-    def _report_global_race(self, array, access, cells, ids, races):
-        cell, me = int(cells[0]), int(ids[0])
-        written = "also updates" if races.atomic[cell] else "also writes"
-        known = [(int(races.reader[cell]), "reads")]
-        if access.op != "atomic" or not races.atomic[cell]:
-            known.insert(0, (int(races.writer[cell]), written))
-        rival, verb = next(
-            ((other, verb) for other, verb in known if other not in (0, me)), (None, "also accesses")
-        )
-        self.findings.add(
-            ("global_race", access.site, array.name),
-            len(cells),
-            lambda: self._global_race(array, access, cell, me, rival, verb),
-        )
-
-    def _global_race(self, array, access, cell, me, rival, verb) -> Finding:
-        """``me`` and ``rival``: ids of the two threads, the second None where it is no longer known.
-
-        ``verb``: what the rival does, if this thread writes.
-        """
-        who, block = self.chunk.thread_of(me)
-        others = [] if rival is None else [self.chunk.thread_of(rival)]
-        other = thread_name(*others[0]) if others else "another thread"
-        element, at = array.storage.element(array.storage.element_of_cell(cell)), self.sites[access.site]
-        does = "updates" if access.op == "atomic" else "writes"
-        if access.op == "load":
-            message = (
-                f"{thread_name(who, block)} reads {place(array.name, element)}, and {other} writes it in the "
-                "same launch, in no defined order: the read may see the old value or the new one."
-            )
-        else:
-            message = (
-                f"{thread_name(who, block)} {does} {place(array.name, element)}, and {other} {verb} it, in "
-                "no defined order: the result depends on which comes first."
-            )
-        threads = [who, *(thread for thread, _ in others)]
-        message = message[0].upper() + message[1:]
-        return Finding(
-            "global_race", at.line, message, array.name, element, block, threads, at.function, access.site
-        )
-
     # ---- values ----
-
-
-def _equal(values: np.ndarray, others: np.ndarray) -> np.ndarray:
-    return (values == others) | ((values != values) & (others != others))  # two NaNs are equal here
 
 
 def _sum(p, q):

@@ -206,7 +206,7 @@ class Control(Narrowing):
 
     def may_wait(self, loop):
         """Before a loop whose condition hangs on memory."""
-        loop.effects, loop.polls = (self.changes,), self.polls
+        loop.effects, loop.polls = (self.looks.changes,), self.looks.polls
 
     def idle(self, loop, site, *state):
         """After an iteration of a loop whose condition hangs on memory: has it done anything?
@@ -215,13 +215,13 @@ class Control(Narrowing):
         """
         if self.log is not None or self.warp_by_warp:
             return
-        loop.effects = (*loop.effects[-1:], self.changes)
-        polled, loop.polls = self.polls > loop.polls, self.polls
+        loop.effects = (*loop.effects[-1:], self.looks.changes)
+        polled, loop.polls = self.looks.polls > loop.polls, self.looks.polls
         if not polled:  # it has looked at nothing that others may change
             loop.idle = None
             return
         jumped = loop.broken, loop.frame and loop.frame.returned
-        now = (self.changes, loop.live, *jumped, *map(self.own, state))
+        now = (self.looks.changes, loop.live, *jumped, *map(self.own, state))
         idle = loop.idle is not None and all(map(_alike, loop.idle, now))
         loop.idle = now
         if idle:
@@ -232,20 +232,20 @@ class Control(Narrowing):
     def _stand_still(self, site):
         if self.scheduler is None:
             raise NeedsFinerUnits(WARPS)
-        seen, polled = self.changes, self.last_poll
-        self.scheduler.wait(site, lambda: self.changes != seen, lambda: self.awaited(polled))
+        seen, polled = self.looks.changes, self.looks.last_poll
+        self.scheduler.wait(site, lambda: self.looks.changes != seen, lambda: self.looks.awaited(polled))
 
     def _let_others_run(self, loop):
         if self.scheduler is not None:
             self.scheduler.let_others_run()
-        elif loop.iterations >= (5 if self.changes == loop.changes else 100) * PATIENCE:
+        elif loop.iterations >= (5 if self.looks.changes == loop.changes else 100) * PATIENCE:
             raise NeedsFinerUnits(WARPS)
-        loop.changes = self.changes
+        loop.changes = self.looks.changes
 
     def _gone_alone(self, loop):
         """After a loop that waits: a lane that has left it by changing something goes on alone."""
-        if self.lanes_apart and loop.effects and self.changes != loop.effects[0]:
-            self.lane_counts.separate(self.unit, ("alone", self.changes))
+        if self.lanes_apart and loop.effects and self.looks.changes != loop.effects[0]:
+            self.lane_counts.separate(self.unit, ("alone", self.looks.changes))
 
     def iterate(self, loop, name, values, touched=None):
         """The iterations of a ``for``. ``touched``: the arrays of a body whose iterations may run at once."""

@@ -1,4 +1,18 @@
-"""The machine that runs a translated kernel: one object with the state of all lanes that run together."""
+"""The machine that runs a translated kernel.
+
+A launch (:mod:`lockstep.launching.launch`) makes one machine and cuts its grid into chunks. For each, :meth:`Machine.start`
+makes a :class:`.Chunk`, the blocks with their shared memory, and a :class:`.Unit`, the lanes that run in
+lock-step. Then the translated code runs once for all lanes, and calls the machine at each step:
+
+* operations on values (:mod:`.values`) compute for all lanes at once;
+* branches and loops (:mod:`.control`) narrow ``unit.mask``, the lanes that execute the current statement;
+* loads and stores (:mod:`.access`) check bounds, count with ``tally``, look for races in
+  ``chunk.shared_races`` and ``races``, and then move the numbers; ``reporter`` says what is wrong;
+* barriers (:mod:`.barriers`) move ``chunk.epoch`` on, by which accesses are ordered.
+
+:meth:`Machine.end` closes the chunk's books. Where threads wait for others, the same code runs once for each
+unit: ``scheduler`` assigns ``unit`` and ``chunk`` to whose turn it is, and nothing else changes hands.
+"""
 
 from typing import NamedTuple
 
@@ -13,9 +27,9 @@ from lockstep.memory.records import Record
 from lockstep.memory.storage import ARRAYS, Unknown, unknown
 from lockstep.races.absences import Absences
 from lockstep.races.async_copies import AsyncCopies
-from lockstep.races.exact import ExactRaces, ExactSharedRaces
+from lockstep.races.exact import ExactSharedRaces
 from lockstep.races.happens_before import Happened
-from lockstep.races.shadow import Access, GlobalRaces, Initialised, InitialisedLocal, SharedRaces
+from lockstep.races.shadow import Access, Initialised, InitialisedLocal, SharedRaces
 from lockstep.values import lanes
 from lockstep.values.dtypes import FLOAT64, dtype_of, is_integer, unify
 from lockstep.values.geometry import Geometry
@@ -31,7 +45,9 @@ from .barriers import Barriers
 from .chunk import Chunk
 from .control import Control
 from .declarations import whole_shape
+from .global_races import RacesInGlobalMemory
 from .language import same_tuple
+from .looks import Looks
 from .reporter import Reporter
 from .slices import Slices
 from .unset import Unset
@@ -51,7 +67,7 @@ class Site(NamedTuple):
 
 
 class Machine(Values, Accumulation, Barriers, Control, Cooperation, MemoryAccess, Slices, Unset):
-    """Runs translated kernels."""
+    """Runs translated kernels: its bases hold what the code calls, its attributes the parts behind that."""
 
     declared_shape = staticmethod(whole_shape)
 
@@ -83,14 +99,11 @@ class Machine(Values, Accumulation, Barriers, Control, Cooperation, MemoryAccess
         self.lane_counts = LaneCounts(self)  # accesses of lanes that run apart
 
         # Races.
-        self.global_races: dict[
-            int, GlobalRaces
-        ] = {}  # serial of a storage that may be written -> its shadow
+        self.races = RacesInGlobalMemory(self, "global" in exact)
         self.strict = strict  # do stores of equal values race as well?
         self.exact = exact  # "shared", "global": memories whose races are found access by access
         self.examined = examined  # in shared memory, only these arrays, by their families
         self.happened = Happened(block[0] * block[1] * block[2]) if exact else None
-        self.exact_races: dict[int, ExactRaces] | None = {} if "global" in exact else None
         self.fine_order = False  # has a fence or a flag been met, so that only the exact way can tell races?
         self.doubts: set[str] = set()  # memories where the exact way is needed to tell
         self.suspects: set = set()  # shared arrays in which there may be races, by their families
@@ -99,15 +112,11 @@ class Machine(Values, Accumulation, Barriers, Control, Cooperation, MemoryAccess
         self.scheduler: Scheduler | None = None  # None in lock-step
         self.apart = self.lanes_apart = False  # do units run apart, and are they single lanes?
         self.asynchronous = False  # do warps with mbarriers, copies and products of their own run?
-        self.changes = self.polls = 0  # of memory; looks at memory that the kernel may change
-        self.last_poll: Access | None = None
-        self.last_change: dict[tuple, tuple] = {}  # element -> (thread, site)
+        self.looks = Looks(self)
 
         # What is reported.
         self.reporter = Reporter(self)
-        self.report_float64 = (
-            True  # has the launch no float64 array, so that such arithmetic deserves advice?
-        )
+        self.report_float64 = True  # does float64 deserve advice, as no array of the launch holds it?
         self.printed: list[str] = []  # shown when the launch has ended, as on a GPU
         self.last_watcher = None  # the trace
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lockstep.counts.tally import BarrierKey
-from lockstep.races.shadow import Access, Now
+from lockstep.races.shadow import Access
 from lockstep.races.vector_clocks import Order
 from lockstep.values.lanes import ZERO
 
@@ -46,14 +46,6 @@ class Cooperation:
             scheduler.run()
         finally:
             self.scheduler, self.apart, self.lanes_apart = None, False, False
-
-    def pass_grid_barrier(self):
-        """All threads of the grid have met: what was done in global memory is ordered."""
-        for races in self.global_races.values():
-            races.forget()
-        if self.happened is not None:
-            self.happened.clear()
-            self.exact_races = None if self.exact_races is None else {}
 
     @property
     def products(self) -> Products:
@@ -140,38 +132,6 @@ class Cooperation:
                 1,
                 _uninitialised(array),
             )
-
-    def note_global_stores(self, array, cells, thread, site):
-        """TMA has stored these elements of a global array for a thread."""
-        races = self.global_races.get(array.storage.serial)
-        if races is None or not len(cells):
-            return
-        me = int(self.chunk.thread_ids().reshape(-1)[thread])
-        cells, ids = array.storage.in_cells(cells, np.full(len(cells), me, np.uint32))
-        all_threads = self.chunk.geometry.all_threads
-        access = Access(array.storage, array.name, "store", ZERO, 0, all_threads, 1, site, self.unit.phase)
-        if self.exact_races is not None:
-            self._check_exactly(array, access, cells, ids, of_unit=True)
-            return
-        races.refine()
-        bad = np.logical_or.reduce(races.store(cells, ids, site, self.now(of_unit=True)))
-        if bad.any():
-            self._report_global_race(array, access, cells[bad], ids[bad], races)
-
-    def now(self, of_unit: bool = False) -> Now:
-        """The time of an access to global memory; of_unit: by a unit that acts for a thread.
-
-        The lanes of one warp are not ordered with what the warp has done since they met; a unit started later
-        is.
-        """
-        if not self.asynchronous:
-            return Now(self.chunk.epoch, self.chunk.geometry.threads)
-        me = self.chunk.order.me
-        known = self.chunk.order.clocks[me, : self.chunk.order.warps].copy()
-        clock = known[me]
-        if not of_unit:
-            known[me] = self.chunk.order.together[me]
-        return Now(self.chunk.epoch, self.chunk.geometry.threads, known, clock)
 
 
 def _uninitialised(array):

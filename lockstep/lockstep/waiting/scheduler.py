@@ -353,7 +353,7 @@ class Scheduler:
             self.machine.all_units_arrived(site, list(block.at_grid_barrier.values()), of_grid=True)
             block.at_grid_barrier = {}
         self._resume(running)
-        self.machine.pass_grid_barrier()
+        self.machine.races.pass_grid_barrier()
         self.grid_passed += 1
 
     def _missing_at_grid_barrier(self) -> str:

@@ -73,7 +73,7 @@ class BoxStore:
         storage, row_length = self.matrix.array.storage, self.matrix.array.strides[0]
         cells = (rows[:, None] * row_length + columns)[inside]
         storage.data[cells] = self.tile.storage.data[0, 0, self.cells][inside]
-        self.machine.note_global_stores(self.matrix.array, cells, self.thread, self.site)
+        self.machine.races.note_stores(self.matrix.array, cells, self.thread, self.site)
         self.machine.chunk.order.finish_reading(self.token)
 
 

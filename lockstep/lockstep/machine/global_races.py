@@ -1,0 +1,230 @@
+"""Threads that race in global memory: looked for at each access, by its shadow or access by access."""
+
+import numpy as np
+
+from lockstep.findings import Finding, equal_stores, place, thread_name
+from lockstep.races.exact import ExactRaces
+from lockstep.races.shadow import Access, Now
+from lockstep.values.lanes import ZERO
+
+
+class RacesInGlobalMemory:
+    """The accesses of all threads to the arrays that the kernel may write.
+
+    ``shadows``: serial of such an array's storage -> who has accessed it. ``exact``: the same, access by
+    access, where a shadow is not enough to tell.
+    """
+
+    def __init__(self, machine, exactly: bool):
+        self.machine = machine
+        self.shadows: dict = {}
+        self.exact: dict[int, ExactRaces] | None = {} if exactly else None
+
+    def check(self, array, access: Access, value=None):
+        races = self.shadows.get(array.storage.serial)
+        if races is None:  # an array that is only read
+            return
+        if access.op != "store":
+            self.machine.looks.looked(access)
+        shape = np.broadcast_shapes(access.shape(), self.machine.chunk.geometry.shape)
+        active = slice(None) if access.mask.array is None else np.broadcast_to(access.mask.array, shape)
+        cells = np.broadcast_to(access.pattern.array + access.offset, shape)[active].reshape(-1)
+        ids = np.broadcast_to(self.machine.chunk.thread_ids(), shape)[active].reshape(-1)
+        if access.width > 1:
+            cells, ids = (cells[:, None] + np.arange(access.width)).reshape(-1), np.repeat(ids, access.width)
+        now = self.now()
+        if type(now.epoch) is not int:  # the blocks have passed different barriers
+            epochs = np.broadcast_to(now.epoch, shape)[active].reshape(-1)
+            now = now._replace(epoch=np.repeat(epochs, access.width * array.storage.parts))
+        cells, ids = array.storage.in_cells(cells, ids)
+        if self.exact is not None:
+            self._check_exactly(
+                array, access, cells, ids, self._stored(array, access, value, (shape, active))
+            )
+            return
+        races.refine()
+        if access.op == "load":
+            bad = races.load(cells, ids, now)
+            if bad.any():
+                bad = bad & ~races.loads_its_own(cells, ids)
+            if bad.any():
+                self._report(array, access, cells[bad], ids[bad], races)
+            return
+        alike = races.are_alike(cells)
+        races.forget_alike(cells)
+        after, overtaking, within = races.store(cells, ids, access.site, now, atomic=access.op == "atomic")
+        bad = after | overtaking | within
+        if not bad.any():
+            return
+        only_loads = overtaking & ~after & ~alike  # by threads that have not stored the value themselves
+        chosen = shape, active
+        if only_loads.any() or not self._advise_equal(
+            array, access, cells, ids, after | overtaking, value, chosen
+        ):
+            self._report(array, access, cells[bad], ids[bad], races)
+
+    def _stored(self, array, access, value, chosen) -> np.ndarray | None:
+        """What each lane stores; None if it is not known.
+
+        ``chosen``: the shape of all lanes, and which of them are active.
+        """
+        known = isinstance(value, (bool, int, float, np.generic, np.ndarray)) and array.dtype.kind in "biuf"
+        if access.op != "store" or not known or array.storage.data is None:
+            return None
+        shape, active = chosen
+        with np.errstate(all="ignore"):
+            value = np.asarray(value).astype(array.dtype)
+        return np.broadcast_to(value, shape)[active].reshape(-1)
+
+    def _advise_equal(self, array, access, cells, ids, before, value, chosen) -> bool:
+        """Advise, and return True, if it does not matter which of these stores comes first.
+
+        Those that race with earlier accesses (``before``) find their value there already, and those of this
+        instruction to one cell are equal.
+        """
+        stored = self._stored(array, access, value, chosen)
+        if stored is None or len(stored) != len(cells):
+            return False
+        shape, active = chosen
+        there = array.storage.gather(access.pattern, access.offset)
+        if not _equal(stored, np.broadcast_to(there, shape)[active].reshape(-1))[before].all():
+            return False
+        order = np.argsort(cells, kind="stable")
+        sorted_stores, sorted_cells = stored[order], cells[order]
+        twice = sorted_cells[1:] == sorted_cells[:-1]
+        if not _equal(sorted_stores[1:], sorted_stores[:-1])[twice].all():
+            return False
+        self.shadows[array.storage.serial].note_alike(cells, ids)
+        repeated = order[:-1][twice]
+        if not len(repeated):  # something finer than a barrier may order them
+            self.machine.doubts.add("global")
+        lane = int(repeated[0]) if len(repeated) else int(before.argmax())
+        self._add_equal_stores(
+            array, access, int(cells[lane]), int(ids[lane]), len(repeated) or int(before.sum())
+        )
+        return True
+
+    def _add_equal_stores(self, array, access, cell, me, count):
+        self.machine.findings.add(
+            ("equal_stores", access.site, array.name),
+            count,
+            lambda: self._equal_stores(array, access, cell, me),
+        )
+
+    def _equal_stores(self, array, access, cell, me) -> Finding:
+        who, block = self.machine.chunk.thread_of(me)
+        element, at = (
+            array.storage.element(array.storage.element_of_cell(cell)),
+            self.machine.sites[access.site],
+        )
+        message = equal_stores(thread_name(who, block), place(array.name, element))
+        return Finding(
+            "equal_stores", at.line, message, array.name, element, block, [who], at.function, access.site
+        )
+
+    def _check_exactly(self, array, access, cells, ids, values=None, of_unit=False):
+        """``values``: what is stored, None if it is not known; of_unit: by a unit that acts for a thread."""
+        serial = array.storage.serial
+        exact = self.exact.setdefault(serial, ExactRaces(self.machine.happened, serial))
+        exact.refine(array.storage.block.size)
+        found = exact.note(cells.tolist(), ids.tolist(), access.op, access.site, values, of_unit)
+        if racing := [one for one in found if not one.harmless]:
+            cell, me, rival, _ = racing[0]
+            verb = "reads" if rival.op == "load" else "also writes"
+            self.machine.findings.add(
+                ("global_race", access.site, array.name),
+                len(racing),
+                lambda: self._finding(array, access, cell, me, rival.thread, verb),
+            )
+        elif found:
+            self._add_equal_stores(array, access, *found[0][:2], len(found))
+
+    def _report(self, array, access, cells, ids, races):
+        cell, me = int(cells[0]), int(ids[0])
+        written = "also updates" if races.atomic[cell] else "also writes"
+        known = [(int(races.reader[cell]), "reads")]
+        if access.op != "atomic" or not races.atomic[cell]:
+            known.insert(0, (int(races.writer[cell]), written))
+        rival, verb = next(
+            ((other, verb) for other, verb in known if other not in (0, me)), (None, "also accesses")
+        )
+        self.machine.findings.add(
+            ("global_race", access.site, array.name),
+            len(cells),
+            lambda: self._finding(array, access, cell, me, rival, verb),
+        )
+
+    def _finding(self, array, access, cell, me, rival, verb) -> Finding:
+        """``me`` and ``rival``: ids of the two threads, the second None where it is no longer known.
+
+        ``verb``: what the rival does, if this thread writes.
+        """
+        who, block = self.machine.chunk.thread_of(me)
+        others = [] if rival is None else [self.machine.chunk.thread_of(rival)]
+        other = thread_name(*others[0]) if others else "another thread"
+        element, at = (
+            array.storage.element(array.storage.element_of_cell(cell)),
+            self.machine.sites[access.site],
+        )
+        does = "updates" if access.op == "atomic" else "writes"
+        if access.op == "load":
+            message = (
+                f"{thread_name(who, block)} reads {place(array.name, element)}, and {other} writes it in the "
+                "same launch, in no defined order: the read may see the old value or the new one."
+            )
+        else:
+            message = (
+                f"{thread_name(who, block)} {does} {place(array.name, element)}, and {other} {verb} it, in "
+                "no defined order: the result depends on which comes first."
+            )
+        threads = [who, *(thread for thread, _ in others)]
+        message = message[0].upper() + message[1:]
+        return Finding(
+            "global_race", at.line, message, array.name, element, block, threads, at.function, access.site
+        )
+
+    def pass_grid_barrier(self):
+        """All threads of the grid have met: what was done in global memory is ordered."""
+        for races in self.shadows.values():
+            races.forget()
+        if self.machine.happened is not None:
+            self.machine.happened.clear()
+            self.exact = None if self.exact is None else {}
+
+    def note_stores(self, array, cells, thread, site):
+        """TMA has stored these elements of a global array for a thread."""
+        races = self.shadows.get(array.storage.serial)
+        if races is None or not len(cells):
+            return
+        me = int(self.machine.chunk.thread_ids().reshape(-1)[thread])
+        cells, ids = array.storage.in_cells(cells, np.full(len(cells), me, np.uint32))
+        all_threads = self.machine.chunk.geometry.all_threads
+        access = Access(
+            array.storage, array.name, "store", ZERO, 0, all_threads, 1, site, self.machine.unit.phase
+        )
+        if self.exact is not None:
+            self._check_exactly(array, access, cells, ids, of_unit=True)
+            return
+        races.refine()
+        bad = np.logical_or.reduce(races.store(cells, ids, site, self.now(of_unit=True)))
+        if bad.any():
+            self._report(array, access, cells[bad], ids[bad], races)
+
+    def now(self, of_unit: bool = False) -> Now:
+        """The time of an access to global memory; of_unit: by a unit that acts for a thread.
+
+        The lanes of one warp are not ordered with what the warp has done since they met; a unit started later
+        is.
+        """
+        if not self.machine.asynchronous:
+            return Now(self.machine.chunk.epoch, self.machine.chunk.geometry.threads)
+        me = self.machine.chunk.order.me
+        known = self.machine.chunk.order.clocks[me, : self.machine.chunk.order.warps].copy()
+        clock = known[me]
+        if not of_unit:
+            known[me] = self.machine.chunk.order.together[me]
+        return Now(self.machine.chunk.epoch, self.machine.chunk.geometry.threads, known, clock)
+
+
+def _equal(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+    return (values == others) | ((values != values) & (others != others))  # two NaNs are equal here

@@ -1,0 +1,45 @@
+"""What threads that wait look at, and who has changed it: for loops that end by another thread's store."""
+
+from lockstep.findings import place, thread_name
+from lockstep.races.shadow import Access
+
+
+class Looks:
+    """Looks at memory that may change, and its changes."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.polls = self.changes = 0  # how many so far
+        self.last_poll: Access | None = None
+        self.last_change: dict[tuple, tuple] = {}  # element -> (thread, site)
+
+    def looked(self, access: Access):
+        """A thread has looked at memory that others may change."""
+        self.polls, self.last_poll = self.polls + 1, access
+
+    def note_change(self, access):
+        """Keep who has last changed an element, for messages about threads that wait for it."""
+        if access.storage.space != "local" and access.mask.any:  # none if all are out of bounds
+            where, who = self._first_cells(access)
+            self.last_change.update(dict.fromkeys(where, (who, access.site)))
+
+    def _first_cells(self, access):
+        """(the elements of an access, the number of the first thread)."""
+        cells, _ = access.touched(1, 1)
+        block = 0 if access.storage.space == "global" else (self.machine.chunk.thread_ids().flat[0] - 1)
+        saved, self.machine.unit.mask = self.machine.unit.mask, access.mask
+        who = int(self.machine.active_ids()[0])
+        self.machine.unit.mask = saved
+        return [(access.storage.serial, int(cell), int(block)) for cell in cells], who
+
+    def awaited(self, access: Access) -> str:
+        """What a loop that looked at an element waits for."""
+        if access is None or not access.mask.any:
+            return "something to change"
+        (where, *_), _ = self._first_cells(access)
+        what = f"{place(access.name, access.storage.element(where[1]))} to change"
+        if where not in self.last_change:
+            return f"{what}, which no thread has stored to"
+        thread, site = self.last_change[where]
+        who = thread_name(*self.machine.chunk.thread_of(thread))
+        return f"{what}, which {who} did last in line {self.machine.sites[site].line}"
