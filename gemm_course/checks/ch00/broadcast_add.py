@@ -1,11 +1,10 @@
 """Exercise 00.6: the first kernel on a matrix, broadcasting two vectors."""
 
-import ast
-
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise, kernel_of, source_tree
-from gemm_course.checks.engines.one_each import guard_of, hold_to_one_each, loops, try_one_each
+from gemm_course.checks.core import Refused, Written, exercise, kernel_of
+from gemm_course.checks.engines.one_each import guard_of, hold_to_one_each, try_one_each
+from gemm_course.checks.engines.slips_in_source import bits_compared
 from gemm_course.checks.engines.trial import Trial
 
 BLOCK = (16, 8)
@@ -64,52 +63,45 @@ def _launched(trial: Trial) -> tuple[int, int]:
 
 def _by_whole_rows(trial: Trial, where: str) -> Refused | None:
     """`out[i] = ...` with a plain index stores a whole row of the matrix."""
-    tree = source_tree(trial.kernel)
-    numbers = {
-        name.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and "cuda." in ast.unparse(node.value)
-        for name in _names_of(node.targets[0], node.value)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            array, at = ast.unparse(node.value), node.slice
-            if array == trial.own_name("out") and isinstance(at, ast.Name) and at.id in numbers:
-                return Refused(
-                    f"`{array}[{at.id}]` is a whole row, and every thread stores one. An element of a matrix "
-                    f"has two indices: `{array}[row, column]`.",
-                    where,
-                )
+    numbers = _numbers(trial.written)
+    for store in trial.written.stores(trial.own_name("out")):
+        if store.index.text in numbers:
+            return Refused(
+                f"`{store.text}` is a whole row, and every thread stores one. An element of a matrix has two "
+                f"indices: `{store.array}[row, column]`.",
+                where,
+            )
     return None
 
 
-def _names_of(target: ast.expr, value: ast.expr) -> list[ast.Name]:
-    """The names that are assigned numbers: not the one name of a pair."""
-    if isinstance(target, ast.Tuple):
-        return [name for name in target.elts if isinstance(name, ast.Name)]
-    pair = isinstance(value, ast.Tuple) or ast.unparse(value) == "cuda.grid(2)"
-    return [target] if isinstance(target, ast.Name) and not pair else []
+def _numbers(written: Written) -> set[str]:
+    """The variables that hold one of a thread's numbers, and not both as a pair."""
+    found = set()
+    for target, value in written.assignments:
+        if "cuda." in value.text and (target.items or (value.text != "cuda.grid(2)" and not value.items)):
+            found |= {each.text for each in target.items or [target]}
+    return found
 
 
 def _by_strays(trial: Trial, where: str) -> Refused | None:
     """How many threads store outside tells which guard let them through."""
     (m, n), (x, y) = trial.after["out"].shape, _launched(trial)
     strays, inside = trial.strays("out"), m * n
-    end = "`>=`, not `>`" if _sends_away(trial.kernel) else "`<`, not `<=`"
+    end = "`>=`, not `>`" if _sends_away(trial) else "`<`, not `<=`"
     if not strays or not trial.touched("out").all():
         return None
     known = {
         x * y
         - inside: "The `else` is for the surplus threads, and there they store outside `out`. They must "
         "do nothing: leave it out."
-        if _stores_in_an_else(trial.kernel)
-        else f"Your guard, `{guard_of(trial.kernel)}`, lets surplus threads through: x ends "
+        if any(branch.otherwise.stores() for branch in trial.written.branches)
+        else f"Your guard, `{guard_of(trial)}`, lets surplus threads through: x ends "
         "at `out.shape[1]`, y at `out.shape[0]`."
-        if guard_of(trial.kernel)
+        if guard_of(trial)
         else "There is no guard: the surplus threads of the last blocks work outside the arrays.",
         m * x + n * y - 2 * inside: "`and` sends only those threads away that are out of bounds in both "
         "directions. One is enough to leave: `or`."
-        if _sends_away(trial.kernel)
+        if _sends_away(trial)
         else "`or` in the guard lets threads through that are out of bounds in one direction: a thread must "
         "be in bounds in both, `and`.",
         m * x - inside: "Only the rows are guarded; threads to the right of `out` get through: x ends "
@@ -126,36 +118,19 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
     return Refused(known[strays], f"{trial.line(finding)}. {finding.message} {where}")
 
 
-def _sends_away(kernel) -> bool:
+def _sends_away(trial: Trial) -> bool:
     """Whether the guard is of the form `if ...: return`."""
-    return any(
-        isinstance(node, ast.If) and any(isinstance(line, ast.Return) for line in node.body)
-        for node in ast.walk(source_tree(kernel))
-    )
-
-
-def _stores_in_an_else(kernel) -> bool:
-    return any(
-        isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
-        for branch in ast.walk(source_tree(kernel))
-        if isinstance(branch, ast.If)
-        for line in branch.orelse
-        for node in ast.walk(line)
-    )
+    return any(branch.body.returns for branch in trial.written.branches)
 
 
 def _by_precedence(trial: Trial, where: str) -> Refused | None:
     """`row < m & col < n` compares with `m & col`."""
-    for node in ast.walk(source_tree(trial.kernel)):
-        parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
-        for part in parts:
-            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.BitAnd | ast.BitOr):
-                sign, word = ("&", "and") if isinstance(part.op, ast.BitAnd) else ("|", "or")
-                return Refused(
-                    f"`{sign}` binds tighter than `<`: `{ast.unparse(part)}` is computed first, from bits. "
-                    f"Write `{word}`.",
-                    where,
-                )
+    for _, tied, word in bits_compared(trial.written):
+        return Refused(
+            f"`{tied.sign}` binds tighter than `<`: `{tied.text}` is computed first, from bits. Write "
+            f"`{word}`.",
+            where,
+        )
     return None
 
 
@@ -205,7 +180,7 @@ def _by_repeats(trial: Trial, where: str) -> Refused | None:
         x * y: f"The threads beyond the edge do the {again} rows or columns once more. They must do nothing: "
         "that is the guard, an `if`.",
     }
-    if loops(trial.kernel):
+    if trial.written.loops:
         known |= {
             m * n * y: "A loop goes over the rows, and all threads of a column do it. Leave it out: a "
             "thread's y says which row is its own.",

@@ -1,10 +1,8 @@
 """Exercise 00.5: the first kernel, adding two vectors."""
 
-import ast
-
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise, kernel_of, source_tree
+from gemm_course.checks.core import Refused, exercise, kernel_of
 from gemm_course.checks.engines.one_each import guard_of, hold_to_one_each, try_one_each
 from gemm_course.checks.engines.trial import Trial
 
@@ -91,10 +89,9 @@ ONLY_Y = (
 )
 
 
-def _asks_for_y(kernel) -> bool:
+def _asks_for_y(trial: Trial) -> bool:
     """Whether the kernel takes an index along y."""
-    written = ast.unparse(source_tree(kernel))
-    return "cuda.grid(2)" in written or ".y" in written
+    return "cuda.grid(2)" in trial.written.text or ".y" in trial.written.text
 
 
 def _by_index(long: Trial, where: str) -> Refused | None:
@@ -108,22 +105,22 @@ def _by_index(long: Trial, where: str) -> Refused | None:
             "with the array's size.",
             where,
         )
-    if written.tolist() == [True] + [False] * (LONG - 1) and _asks_for_y(long.kernel):
+    if written.tolist() == [True] + [False] * (LONG - 1) and _asks_for_y(long):
         return Refused(ONLY_Y, where)
     for message, index in INDICES:
         predicted = np.isin(np.arange(LONG), index(b, t))
         if (written == predicted).all():
             return Refused(message, where)
-    return None if written.all() else _by_distance(long.kernel, written, b, t, where)
+    return None if written.all() else _by_distance(long, written, b, t, where)
 
 
-def _by_distance(kernel, written: np.ndarray, b, t, where: str) -> Refused | None:
+def _by_distance(long: Trial, written: np.ndarray, b, t, where: str) -> Refused | None:
     """How far apart the blocks begin, where that is not a block's size."""
     for apart in range(1, LONG - THREADS):
         if apart != THREADS and (written == np.isin(np.arange(LONG), b * apart + t)).all():
             begin = f"each begins {apart} element{'s' * (apart > 1)} after the one before"
             wrong = "The blocks overlap" if apart < THREADS else "There are gaps between the blocks"
-            if "gridDim" in ast.unparse(source_tree(kernel)):
+            if "gridDim" in long.written.text:
                 begin += ", since `gridDim.x` is the number of blocks"
             return Refused(
                 f"{wrong}: {begin}. A block covers {THREADS} elements, so it begins at "
@@ -158,16 +155,16 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
             "The guard comes too late: `a` or `b` is read before it, by the surplus threads as well. The "
             "loads belong inside the `if`, beside the store."
         )
-    elif strays == surplus and surplus != 1 and (not loads or _chooses(trial.kernel)):
+    elif strays == surplus and surplus != 1 and (not loads or trial.written.choices):
         message = (
             "`... if ... else ...` chooses a value, but stops nobody: the surplus threads go on and store. "
             "The guard is an `if` with the store inside."
-            if _chooses(trial.kernel)
+            if trial.written.choices
             else "The loads are guarded, the store is not: the surplus threads store outside `out`."
         )
-    elif strays == surplus and surplus != 1 and guard_of(trial.kernel):
+    elif strays == surplus and surplus != 1 and guard_of(trial):
         message = (
-            f"Your guard, `{guard_of(trial.kernel)}`, lets surplus threads through. Compare the thread's "
+            f"Your guard, `{guard_of(trial)}`, lets surplus threads through. Compare the thread's "
             "index in the whole launch with the array's size."
         )
     elif strays == surplus and surplus != 1:
@@ -176,7 +173,7 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
             "work outside the vectors. On a GPU that mostly goes unnoticed, and sometimes not."
         )
     elif strays == 1:
-        message = _one_too_many(guard_of(trial.kernel))
+        message = _one_too_many(guard_of(trial))
     else:
         message = "The kernel works outside the vectors."
     return Refused(message, f"{trial.line(finding)}. {finding.message} {where}")
@@ -188,11 +185,6 @@ def _one_too_many(guard: str) -> str:
     if ">" in guard and ">=" not in guard:
         return f"{begin}, `{guard}`: the thread with i = n must leave as well, so `>=`, not `>`."
     return f"{begin}: `n` elements have the indices 0 to n - 1, so `<`, not `<=`."
-
-
-def _chooses(kernel) -> bool:
-    """Whether the kernel has an `a if b else c`."""
-    return any(isinstance(node, ast.IfExp) for node in ast.walk(source_tree(kernel)))
 
 
 def _by_value(trial: Trial, where: str) -> Refused | None:

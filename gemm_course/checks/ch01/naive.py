@@ -1,17 +1,9 @@
 """Exercise 01.1: the naive GEMM kernel, one thread per element of C."""
 
-import ast
 from typing import Any
 
 from gemm_course.checks.ch01.naive_slips import FINDINGS, hold_to_all_threads
-from gemm_course.checks.core import (
-    Refused,
-    exercise,
-    kernel_of,
-    line_at,
-    parameter_names,
-    source_tree,
-)
+from gemm_course.checks.core import Refused, Written, exercise, kernel_of
 from gemm_course.checks.engines import GEMM, GemmTrial, Geometry, Likely, hold_to_numbers
 from gemm_course.checks.engines.float64 import why_float64
 from gemm_course.checks.engines.slips_in_source import refuse_numpy_arrays
@@ -51,7 +43,7 @@ def _float64_remark(trial: GemmTrial) -> str:
     """The lesson of exercise 01.4, which comes later: a remark, no refusal."""
     if trial.float64.empty:
         return ""
-    why = why_float64(trial.kernel, sorted(trial.float64["line"].unique()))
+    why = why_float64(trial.written, sorted(trial.float64["line"].unique()))
     return f" (One thing is left for exercise 01.4. {why})"
 
 
@@ -60,14 +52,14 @@ def _float64_remark(trial: GemmTrial) -> str:
 
 def _refuse_all_of_c(kernel: Any) -> None:
     """`C[:] = 0`: the guard would be blamed for what this stores."""
-    C = parameter_names(kernel)[-1]
-    for node in ast.walk(source_tree(kernel)):
-        is_store = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
-        if is_store and ast.unparse(node) in {f"{C}[:]", f"{C}[:, :]", f"{C}[...]"}:
+    written = Written(kernel)
+    C = written.parameters[-1]
+    for store in written.stores(C):
+        if store.text in (f"{C}[:]", f"{C}[:, :]", f"{C}[...]"):
             raise Refused(
-                f"`{ast.unparse(node)} = ...` makes every thread overwrite all of `{C}`. A thread stores its "
-                f"own element: `{C}[row, col]`.",
-                line_at(kernel, node.lineno),
+                f"`{store.text} = ...` makes every thread overwrite all of `{C}`. A thread stores its own "
+                f"element: `{C}[row, col]`.",
+                store.where,
             )
 
 

@@ -1,12 +1,11 @@
 """Slips in a kernel with one thread per element of C: its place, its guard, its share of the work."""
 
-import ast
 from collections import Counter
 from itertools import product
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, emulate_kernel, source_tree
+from gemm_course.checks.core import Refused, emulate_kernel
 from gemm_course.checks.engines import GemmTrial
 from lockstep import Finding, Watch
 
@@ -29,7 +28,7 @@ def hold_to_all_threads(trial: GemmTrial) -> None:
 
 def _why_twice(finding: Finding, trial: GemmTrial) -> str | None:
     """Why two threads take the same element."""
-    source = ast.unparse(source_tree(trial.kernel))
+    source = trial.written.text
     if "cuda.grid(1)" in source:
         return (
             "`cuda.grid(1)` counts along x alone, and so all threads of a column have the same number. Here "
@@ -46,12 +45,11 @@ def _why_twice(finding: Finding, trial: GemmTrial) -> str | None:
 def _why_outside(finding: Finding, trial: GemmTrial) -> str | None:
     """A loop before the guard, or one along m."""
     own = {trial.own_name(name) for name in ("A", "B")}
-    loops = [node for node in ast.walk(source_tree(trial.kernel)) if isinstance(node, ast.For)]
+    loops = trial.written.loops
     if finding.array not in own or not loops:
         return None
-    if trial.problem.m > trial.problem.k and any(
-        ast.unparse(loop.iter) == f"range({trial.own_name('m')})" for loop in loops
-    ):
+    to_m = f"range({trial.own_name('m')})"
+    if trial.problem.m > trial.problem.k and any(loop.over.text == to_m for loop in loops):
         return (
             f"The loop ends at `m`. The products of a sum are numbered along k: `range(k)`. {finding.message}"
         )
@@ -66,20 +64,10 @@ def _why_outside(finding: Finding, trial: GemmTrial) -> str | None:
 def _guards_the_store_alone(trial: GemmTrial) -> bool:
     """Whether an `if` about m and n has a store into C in it, and no loop."""
     sizes, C = {trial.own_name("m"), trial.own_name("n")}, trial.own_name("C")
-    for node in ast.walk(source_tree(trial.kernel)):
-        if not isinstance(node, ast.If):
-            continue
-        names = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
-        inside = [part for each in node.body for part in ast.walk(each)]
-        stores = any(
-            isinstance(part, ast.Subscript)
-            and isinstance(part.ctx, ast.Store)
-            and ast.unparse(part.value) == C
-            for part in inside
-        )
-        if sizes <= names and stores and not any(isinstance(part, ast.For | ast.While) for part in inside):
-            return True
-    return False
+    return any(
+        sizes <= branch.test.names and branch.body.stores(C) and not branch.body.loops
+        for branch in trial.written.branches
+    )
 
 
 FINDINGS = {"global_race": _why_twice, "out_of_bounds": _why_outside}

@@ -234,5 +234,5 @@ def _float64_remark(trial: GemmTrial) -> str:
     """Notebook 01's lesson, not this one's: a remark, no refusal."""
     if trial.float64.empty:
         return ""
-    why = why_float64(trial.kernel, sorted(trial.float64["line"].unique()))
+    why = why_float64(trial.written, sorted(trial.float64["line"].unique()))
     return f" (Something of notebook 01 is left, though. {why})"

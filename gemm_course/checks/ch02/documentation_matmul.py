@@ -199,6 +199,6 @@ def _check_float64(trial: Trial) -> None:
         return
     lines = sorted(trial.float64["line"].unique())
     raise Refused(
-        f"The sectors are fixed, and float64 is left. {why_float64(trial.kernel, lines)}",
+        f"The sectors are fixed, and float64 is left. {why_float64(trial.written, lines)}",
         f"The first of {trial.float64['lanes'].sum():,} operations: {trial.line(lines[0])}",
     )

@@ -1,19 +1,19 @@
 """Exercise 03.2: blocks that reverse their elements through shared memory."""
 
-import ast
 import inspect
 
 import numpy as np
 
 from gemm_course.checks.core import (
+    Call,
+    Part,
     Refused,
+    Written,
     call,
     check_begun,
     exercise,
     factory_of,
     kernel_of,
-    parameter_names,
-    source_tree,
 )
 from gemm_course.checks.engines.findings import not_called
 from gemm_course.checks.engines.trial import Trial, try_kernel
@@ -100,15 +100,12 @@ KNOWN_LATE = ("blockDim", "gridDim", "blockIdx", "threadIdx", "cuda.grid")
 
 def _check_run_time_shape(kernel):
     """Shapes that are only known when the kernel runs, each refused with what it is."""
-    tree = source_tree(kernel)
-    for shape in _shared_shapes(tree):
-        text, where = ast.unparse(shape), f"`cuda.shared.array({ast.unparse(shape)}, ...)`"
+    written = Written(kernel)
+    for shape in _shared_shapes(written):
+        text, where = shape.text, f"`cuda.shared.array({shape.text}, ...)`"
         known_late = any(word in text for word in KNOWN_LATE)
-        names = {node.id for node in ast.walk(shape) if isinstance(node, ast.Name)}
-        arguments = sorted(names.intersection(parameter_names(kernel)))
-        is_cast = isinstance(shape, ast.Call) and ast.unparse(shape.func).split(".")[-1].startswith(
-            ("int", "uint")
-        )
+        arguments = sorted(shape.names.intersection(written.parameters))
+        is_cast = isinstance(shape, Call) and shape.name.split(".")[-1].startswith(("int", "uint"))
         if is_cast and (known_late or arguments):
             raise Refused(
                 f"A cast does not make it a constant: `{text}` is not known before the launch either. "
@@ -129,31 +126,17 @@ def _check_run_time_shape(kernel):
             )
 
 
-def _shared_shapes(tree: ast.AST) -> list[ast.expr]:
+def _shared_shapes(written: Written) -> list[Part]:
     """The shapes given to cuda.shared.array, names replaced by what the kernel assigns to them."""
-    assigned = {
-        node.targets[0].id: node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
-    given = [
-        shape
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("shared.array")
-        for shape in (*node.args[:1], *(word.value for word in node.keywords if word.arg == "shape"))
-    ]
-    return [assigned.get(shape.id, shape) if isinstance(shape, ast.Name) else shape for shape in given]
+    assigned = {target.text: value for target, value in written.assignments}
+    given = (call.argument(0, "shape") for call in written.calls("shared.array"))
+    return [assigned.get(shape.text, shape) for shape in given if shape]
 
 
 def _has_eight_bytes(kernel) -> bool:
     """Whether the source gives a shared array a dtype of 8 bytes."""
-    given = [
-        ast.unparse(word)
-        for node in ast.walk(source_tree(kernel))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("shared.array")
-        for word in (*node.args[1:2], *(word.value for word in node.keywords if word.arg == "dtype"))
-    ]
-    return any(name == "float" or "64" in name for name in given)
+    given = (call.argument(1, "dtype") for call in Written(kernel).calls("shared.array"))
+    return any(dtype.text == "float" or "64" in dtype.text for dtype in given if dtype)
 
 
 def _check_shared_size(trials: dict[int, Trial], kernel):

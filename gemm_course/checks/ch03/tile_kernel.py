@@ -1,12 +1,11 @@
 """Exercise 03.3: a GEMM kernel with tiles in shared memory, for any width T."""
 
-import ast
 import inspect
 from collections.abc import Sequence
 from functools import cache
 
 from gemm_course.checks.ch03.tile_mix_ups import mix_ups
-from gemm_course.checks.core import Refused, check_begun, exercise, source_line, source_tree
+from gemm_course.checks.core import Refused, Written, check_begun, exercise
 from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import barriers, no_float64, no_number_beside, stored_once
@@ -61,22 +60,13 @@ def _check_slices(make_tiled) -> None:
     """Refuse a slice of a matrix by what it means, before its shape fails at an edge."""
     if not inspect.isfunction(make_tiled):
         return
-    for node in ast.walk(source_tree(make_tiled)):
-        if isinstance(node, ast.Assign) and (part := _sliced(node.value)):
+    for _, value in Written(make_tiled).assignments:
+        for row in (element for element in value.elements() if element.is_slice):
             raise Refused(
-                f"`{part}` is a row of many elements, and every thread would move all of them. Each thread "
-                "must fetch one element of each tile: `As[ty, tx] = ...`.",
-                source_line(make_tiled.__code__.co_filename, node.lineno),
+                f"`{row.text}` is a row of many elements, and every thread would move all of them. Each "
+                "thread must fetch one element of each tile: `As[ty, tx] = ...`.",
+                row.where,
             )
-
-
-def _sliced(value: ast.expr) -> str:
-    """The first part of the value that has a slice in it, as written, or ""."""
-    parts = (node for node in ast.walk(value) if isinstance(node, ast.Subscript))
-    return next(
-        (ast.unparse(part) for part in parts if any(isinstance(n, ast.Slice) for n in ast.walk(part.slice))),
-        "",
-    )
 
 
 def _geometry(tiles: Tiles) -> Geometry:
@@ -239,17 +229,8 @@ def _coalesced(trial: GemmTrial) -> None:
 
 def _tx_of_y(trial: GemmTrial) -> str:
     """That the kernel's `tx` is not what its name says, or ""."""
-    for node in ast.walk(source_tree(trial.kernel)):
-        match node:
-            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-                pairs = list(zip(names, values))
-            case ast.Assign(targets=[name], value=value):
-                pairs = [(name, value)]
-            case _:
-                continue
-        if ("tx", "cuda.threadIdx.y") in [tuple(map(ast.unparse, pair)) for pair in pairs]:
-            return ", and your `tx` holds `cuda.threadIdx.y`"
-    return ""
+    named = {(target.text, value.text) for target, value in trial.written.assignments}
+    return ", and your `tx` holds `cuda.threadIdx.y`" if ("tx", "cuda.threadIdx.y") in named else ""
 
 
 def _no_bank_conflict(trial: GemmTrial) -> None:

@@ -1,6 +1,5 @@
 """Exercise 04.4: a kernel whose accumulators leave the registers, and how to keep them there."""
 
-import ast
 import re
 from collections.abc import Iterator
 from itertools import groupby
@@ -8,7 +7,10 @@ from itertools import groupby
 import numpy as np
 
 from gemm_course.checks.core import (
+    Comparison,
+    Loop,
     Refused,
+    Written,
     call,
     check_begun,
     exercise,
@@ -17,7 +19,6 @@ from gemm_course.checks.core import (
     nothing_yet,
     number_shown,
     same_statements,
-    source_tree,
 )
 from gemm_course.checks.engines import Trial, kept_in_registers, no_float64, try_kernel
 from gemm_course.checks.engines.problem import PADDING_OF_C
@@ -144,84 +145,68 @@ def _words(finding: Finding, trial: Trial) -> str:
 
 def _too_far(trial: Trial) -> str | None:
     """What to do about a guard that lets the column n pass, `<= n`."""
-    for node in ast.walk(source_tree(trial.kernel)):
-        if not isinstance(node, ast.Compare) or not isinstance(node.ops[-1], ast.LtE):
-            continue
-        if ast.unparse(node.comparators[-1]) == trial.own_name("n"):
+    for guard in trial.written.comparisons:
+        if guard.sign == "<=" and guard.right.text == trial.own_name("n"):
             return (
-                f"The guard `{ast.unparse(node)}` lets column n through, and the last one is n - 1: write "
-                "`<` for `<=`."
+                f"The guard `{guard.text}` lets column n through, and the last one is n - 1: write `<` for "
+                "`<=`."
             )
     return None
 
 
 def _past_the_array(finding: Finding, trial: Trial) -> str | None:
     """What to do about an index that leaves an array of the thread's own."""
-    local, tree = trial.report.accesses.query("space == 'local'"), source_tree(trial.kernel)
+    local = trial.report.accesses.query("space == 'local'")
     if finding.array not in set(local["array"]):
         return None
-    around = [loop for loop in _loops(tree) if loop.lineno <= finding.line <= loop.end_lineno]
-    loop = around[-1] if around else None
-    if _size_of(tree, finding.array) not in ("R", None):
+    around = [loop for loop in trial.written.loops if finding.line in loop.lines]
+    if _size_of(trial.written, finding.array) not in ("R", None):
         return (
             f"A thread has R results, and `{finding.array}` has another size: `{finding.array} = "
             "cuda.local.array(R, float32)`."
         )
-    if isinstance(loop, ast.For) and not _known_range(loop.iter):
+    if around and around[-1].variable and not _known_range(around[-1]):
         return (
-            f"The loop over `{ast.unparse(loop.iter)}` goes past the end of `{finding.array}`: a thread has "
+            f"The loop over `{around[-1].over.text}` goes past the end of `{finding.array}`: a thread has "
             "R results, so let it run R iterations, `range(R)`."
         )
     return f"The index leaves `{finding.array}`, which has R elements."
 
 
-def _size_of(tree: ast.AST, array: str) -> str | None:
+def _size_of(written: Written, array: str) -> str | None:
     """The size that a local array is declared with, as written; None where that is not seen."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == array:
-            found = re.fullmatch(
-                r"[\w.]*local\.array\((?:shape=)?\(?(.*?),?\)?, .*\)", ast.unparse(node.value)
-            )
-            return found[1] if found else None
-    return None
+    declared = next((value.text for target, value in written.assignments if target.text == array), "")
+    found = re.fullmatch(r"[\w.]*local\.array\((?:shape=)?\(?(.*?),?\)?, .*\)", declared)
+    return found[1] if found else None
 
 
 def _one_for_all(trial: Trial) -> str | None:
     """What to do about a guard that keeps out all columns of a thread where its last does not exist."""
-    for text, names in _guards_of_threads(trial):
-        if "R" in names:
+    for guard in _guards_of_threads(trial, "<", "<="):
+        if "R" in guard.names:
             return (
-                f"The guard `{text}` is one for all R columns of a thread: where the last of them does not "
-                "exist, the others are left out too. Each column needs its own: `if first + 32 * i < n`."
+                f"The guard `{guard.text}` is one for all R columns of a thread: where the last of them does "
+                "not exist, the others are left out too. Each column needs its own: `if first + 32 * i < n`."
             )
     return None
 
 
 def _first_alone(trial: Trial) -> str | None:
     """What to do about a guard that is the same for all columns of a thread, `first < n`."""
-    for text, _ in _guards_of_threads(trial, ast.Lt):
+    for guard in _guards_of_threads(trial, "<"):
         return (
-            f"The guard `{text}` tests a thread's first column only. Each column needs its own: "
+            f"The guard `{guard.text}` tests a thread's first column only. Each column needs its own: "
             "`if first + 32 * i < n`."
         )
     return None
 
 
-def _guards_of_threads(trial: Trial, *compared: type) -> Iterator[tuple[str, set[str]]]:
-    """Comparisons with n in which no loop's variable stands: as written, and the names in them."""
-    tree, compared = source_tree(trial.kernel), compared or (ast.Lt, ast.LtE)
-    varying = {
-        node.id
-        for loop in _loops(tree)
-        for node in ast.walk(loop)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Compare) or ast.unparse(node.comparators[-1]) != trial.own_name("n"):
-            continue
-        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-        if isinstance(node.ops[-1], compared) and not varying & names:
-            yield ast.unparse(node), names
+def _guards_of_threads(trial: Trial, *signs: str) -> Iterator[Comparison]:
+    """Comparisons with n, by one of these signs, in which no variable stands that a loop changes."""
+    varying = set().union(*(loop.names_set for loop in trial.written.loops))
+    for each in trial.written.comparisons:
+        if each.sign in signs and each.right.text == trial.own_name("n") and not varying & each.names:
+            yield each
 
 
 # ---- the lesson --------------------------------------------------------------------------------------------
@@ -229,22 +214,21 @@ def _guards_of_threads(trial: Trial, *compared: type) -> Iterator[tuple[str, set
 
 def _check_local(trial: Trial, R: int) -> str:
     """No local array leaves the registers; what is known about it, as a sentence."""
-    tree = source_tree(trial.kernel)
-    return kept_in_registers(trial, lambda lines, names: _why(tree, lines, names), f"R = {R}")
+    return kept_in_registers(trial, lambda lines, names: _why(trial.written, lines, names), f"R = {R}")
 
 
-def _why(tree: ast.AST, lines: list[int], names: list[str]) -> tuple[str, int] | None:
+def _why(written: Written, lines: list[int], names: list[str]) -> tuple[str, int] | None:
     """Why the arrays of these names leave the registers in these lines, and the line of the loop."""
     if not lines:
         return None
-    around = [loop for loop in _loops(tree) if any(loop.lineno <= line <= loop.end_lineno for line in lines)]
-    indices = set().union(*(_index_names(tree, name) for name in names))
+    around = [loop for loop in written.loops if any(line in loop.lines for line in lines)]
+    indices = set().union(*(_index_names(written, name) for name in names))
     open_ended = next((loop for loop in around if _is_open_ended(loop, indices)), None)
     if open_ended is not None:
         return (
             "How often a loop over it runs is only known at run time, so the compiler does not write it out. "
             "Let it run R iterations, with a guard inside.",
-            open_ended.lineno,
+            open_ended.line,
         )
     return (
         f"Which element of `{names[0]}` is meant depends on more than a loop's own variable, and a register "
@@ -253,32 +237,22 @@ def _why(tree: ast.AST, lines: list[int], names: list[str]) -> tuple[str, int] |
     )
 
 
-def _index_names(tree: ast.AST, array: str) -> set[str]:
+def _index_names(written: Written, array: str) -> set[str]:
     """The variables that index `array`; empty if something else does as well."""
-    indices = [
-        node.slice
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == array
-    ]
-    return {i.id for i in indices} if all(isinstance(i, ast.Name) for i in indices) else set()
+    indices = {element.index.text for element in written.elements(array)}
+    return indices if indices <= written.names else set()
 
 
-def _loops(tree: ast.AST) -> list[ast.For | ast.While]:
-    return [node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.While))]
-
-
-def _is_open_ended(loop: ast.For | ast.While, names: set[str]) -> bool:
+def _is_open_ended(loop: Loop, names: set[str]) -> bool:
     """The loop counts one of these up, to an end that is no constant of the factory."""
-    if isinstance(loop, ast.While):
-        counted = {ast.unparse(n.target) for n in ast.walk(loop) if isinstance(n, ast.AugAssign)}
-        known = {ast.unparse(node) for node in ast.walk(loop.test)}
-        return bool(counted & names) and "R" not in known
-    return ast.unparse(loop.target) in names and not _known_range(loop.iter)
+    if not loop.variable:
+        return any(target.text in names for target in loop.updated) and "R" not in loop.over.names
+    return loop.variable in names and not _known_range(loop)
 
 
-def _known_range(iterable: ast.expr) -> bool:
+def _known_range(loop: Loop) -> bool:
     """`range(R)`, `range(len(acc))` or `range(acc.size)`: the same number of iterations in every launch."""
-    return bool(re.fullmatch(r"range\((R|len\(\w+\)|\w+\.(size|shape\[0\]))\)", ast.unparse(iterable)))
+    return bool(re.fullmatch(r"range\((R|len\(\w+\)|\w+\.(size|shape\[0\]))\)", loop.over.text))
 
 
 def _check_elsewhere(trial: Trial):

@@ -1,12 +1,11 @@
 """Exercise 04.2: a GEMM kernel whose threads compute TM results each, one below the other."""
 
-import ast
 import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from gemm_course.checks.core import NothingYet, Refused, exercise, source_tree
+from gemm_course.checks.core import Element, NothingYet, Refused, exercise
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
@@ -243,8 +242,8 @@ def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
 
 def _accumulators(finding: Finding, trial: GemmTrial) -> str | None:
     """All threads of a block add to the same few elements of shared memory."""
-    added = (node.target for node in ast.walk(source_tree(trial.kernel)) if isinstance(node, ast.AugAssign))
-    if finding.array not in {ast.unparse(target.value) for target in added if hasattr(target, "value")}:
+    added = (target for target in trial.written.updated if isinstance(target, Element))
+    if finding.array not in {element.array for element in added}:
         return None
     return (
         f"`{finding.array}` is in shared memory, so all threads of the block have the same one. Results are "
@@ -258,11 +257,10 @@ def _outside(finding: Finding, trial: GemmTrial) -> str | None:
 
 def _too_short(finding: Finding, trial: GemmTrial) -> str | None:
     """An array of the thread's own that was declared with a size other than TM."""
-    for node in ast.walk(source_tree(trial.kernel)):
-        if not isinstance(node, ast.Assign) or ast.unparse(node.targets[0]) != finding.array:
+    for target, value in trial.written.assignments:
+        if target.text != finding.array:
             continue
-        declared = ast.unparse(node.value)
-        if "local.array" in declared and "TM," not in declared.replace("// TM,", ""):
+        if "local.array" in value.text and "TM," not in value.text.replace("// TM,", ""):
             return (
                 f"`{finding.array}` has the wrong size: a thread has TM results, `{finding.array} = "
                 f"cuda.local.array(TM, float32)`. {finding.message}"

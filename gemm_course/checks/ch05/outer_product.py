@@ -1,12 +1,11 @@
 """Exercise 05.4: a GEMM kernel whose threads add an outer product to TM by TN results in every step."""
 
-import ast
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise, line_at, source_tree
+from gemm_course.checks.core import Refused, Written, exercise, line_at
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
@@ -323,17 +322,8 @@ def _shared_race(finding: Finding, trial: GemmTrial) -> str | None:
 def _axes_swapped_in(kernel: Any) -> int:
     """The line that calls `cuda.threadIdx.y` tx, or `cuda.threadIdx.x` ty; 0 without one."""
     wrong = {("tx", "cuda.threadIdx.y"), ("ty", "cuda.threadIdx.x")}
-    for node in ast.walk(source_tree(kernel)):
-        if isinstance(node, ast.Assign):
-            target, value = node.targets[0], node.value
-            pairs = zip(target.elts, value.elts) if _are_tuples(target, value) else [(target, value)]
-            if wrong & {(ast.unparse(name), ast.unparse(place)) for name, place in pairs}:
-                return node.lineno
-    return 0
-
-
-def _are_tuples(*nodes: ast.AST) -> bool:
-    return all(isinstance(node, ast.Tuple) for node in nodes)
+    assigned = Written(kernel).assignments
+    return next((target.line for target, value in assigned if (target.text, value.text) in wrong), 0)
 
 
 LESSONS = (

@@ -1,8 +1,6 @@
 """Exercise 06.1: a block copies a tile, every thread four neighbouring floats in one request."""
 
-import ast
-
-from gemm_course.checks.core import Refused, call, check_begun, exercise, factory_of, source_tree
+from gemm_course.checks.core import Operation, Refused, call, check_begun, exercise, factory_of
 from gemm_course.checks.engines.float4 import (
     Move,
     check_errors,
@@ -75,12 +73,8 @@ def _check_numbers(run: Move) -> None:
 
 def _too_far(run: Move) -> str:
     """The step of the learner's loop over the tile's rows, as it is written; "" where there is none."""
-    for node in ast.walk(source_tree(run.kernel.py_func)):
-        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and len(node.iter.args) == 3:
-            _, stop, step = map(ast.unparse, node.iter.args)
-            if stop == "BM":
-                return step
-    return ""
+    ranges = (call for loop in run.written.loops for call in loop.over.calls("range"))
+    return next((each.at(2) for each in ranges if each.at(1) == "BM"), "")
 
 
 def _out_of_bounds(finding: Finding, run: Move) -> str | None:
@@ -102,22 +96,17 @@ def _out_of_bounds(finding: Finding, run: Move) -> str | None:
 
 def _swapped(run: Move) -> bool:
     """Whether a quotient is multiplied by four, as only the column is, beside a remainder of the same two."""
-    operations = [node for node in ast.walk(source_tree(run.kernel.py_func)) if isinstance(node, ast.BinOp)]
-    remainders = {_operands(node) for node in operations if isinstance(node.op, ast.Mod)}
-    times_four = (
-        part
-        for node in operations
-        if isinstance(node.op, ast.Mult) and "4" in map(ast.unparse, (node.left, node.right))
-        for part in (node.left, node.right)
-    )
+    remainders = [_operands(each) for each in run.written.operations("%")]
+    times_four = [each for each in run.written.operations("*") if "4" in _operands(each)]
     return any(
-        isinstance(part, ast.BinOp) and isinstance(part.op, ast.FloorDiv) and _operands(part) in remainders
-        for part in times_four
+        isinstance(side, Operation) and side.sign == "//" and _operands(side) in remainders
+        for each in times_four
+        for side in each.sides
     )
 
 
-def _operands(node: ast.BinOp) -> tuple[str, str]:
-    return ast.unparse(node.left), ast.unparse(node.right)
+def _operands(operation: Operation) -> list[str]:
+    return [side.text for side in operation.sides]
 
 
 def _race(finding: Finding, run: Move) -> str:

@@ -1,13 +1,15 @@
 """Exercise 06.4: A's tile by float4 where m, and above all k, end in the middle of it."""
 
-import ast
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gemm_course.checks.core import (
+    Element,
+    Part,
     Refused,
+    Written,
     call,
     device_function_of,
     exercise,
@@ -15,7 +17,6 @@ from gemm_course.checks.core import (
     line_at,
     nothing_yet,
     number_shown,
-    source_tree,
 )
 from gemm_course.checks.engines.common_mistakes import Mistake
 from gemm_course.checks.engines.float4 import first_error, floats
@@ -62,7 +63,7 @@ def ragged_fours(make_fetch):
         _check_lesson(fetch, fetch.trial(fetch.whole))
     return (
         f"Right on {tried} problems, with k from 1 to {max(f.whole.k for f in fetches)}, NaN behind every "
-        f"row of A, and 128 bits in each load.{_of_dynamic_places(fetches[0].function)}"
+        f"row of A, and 128 bits in each load.{_of_dynamic_places(fetches[0].written)}"
     )
 
 
@@ -84,6 +85,7 @@ class Fetch:
 
     def __post_init__(self):
         BM, BK = self.tiles.BM, self.tiles.BK
+        self.written = Written(self.function)
         self.kernel = around(self.function, BM, BN, BK, TM, TN)
         self.geometry = Geometry((BN // TN, BM // TM), "columns", (TM, TN))
 
@@ -119,111 +121,62 @@ class Fetch:
 
     def goes_one_too_far(self) -> str:
         """The learner's comparison with m or k by `<=`, in words; "" where there is none."""
-        names = self.function.py_func.__code__.co_varnames[:2]
-        for node in ast.walk(source_tree(self.function)):
-            if isinstance(node, ast.Compare) and isinstance(node.ops[-1], ast.LtE):
-                end = ast.unparse(node.comparators[-1])
-                if end in names:
-                    return f"`{ast.unparse(node)}` goes one too far: the last index is {end} - 1. Write `<`. "
+        for asked in self.written.comparisons:
+            end = asked.right.text
+            if asked.sign == "<=" and end in self.written.parameters[:2]:
+                return f"`{asked.text}` goes one too far: the last index is {end} - 1. Write `<`. "
         return ""
 
     def asks_the_wrong_end(self) -> str:
         """The learner's comparison of a row with k or of a column with m, in words; "" for none."""
-        m, k, _, row0, k0 = self.function.py_func.__code__.co_varnames[:5]
-        tree = source_tree(self.function)
-        rows, columns = _made_from(row0, tree), _made_from(k0, tree)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Compare):
-                end, names = ast.unparse(node.comparators[-1]), _names_in(node.left)
-                if (end == k and names & (rows - columns)) or (end == m and names & (columns - rows)):
-                    return (
-                        f"`{ast.unparse(node)}` asks for the wrong end: A has `{m}` rows and `{k}` columns, "
-                        f"and `{row0}` counts rows, `{k0}` columns. "
-                    )
+        m, k, _, row0, k0 = self.written.parameters[:5]
+        rows, columns = self.written.made_from(row0), self.written.made_from(k0)
+        for asked in self.written.comparisons:
+            of_rows, of_columns = asked.left.names & (rows - columns), asked.left.names & (columns - rows)
+            if (of_rows and asked.right.text == k) or (of_columns and asked.right.text == m):
+                return (
+                    f"`{asked.text}` asks for the wrong end: A has `{m}` rows and `{k}` columns, and "
+                    f"`{row0}` counts rows, `{k0}` columns. "
+                )
         return ""
 
     def counts_anew(self) -> bool:
         """Whether the learner's threads take their number along x only; blocks here are two-dimensional."""
-        read = {ast.unparse(node) for node in ast.walk(source_tree(self.function))}
+        read = self.written.texts
         return bool({"cuda.threadIdx.x", "cuda.grid(1)"} & read) and "cuda.threadIdx.y" not in read
 
     def leaves_out_k0(self) -> str:
         """The learner's comparison of a column of the tile with k, in words; "" where there is none."""
-        names = self.function.py_func.__code__.co_varnames
-        k, k0 = names[1], names[4]
-        tree = source_tree(self.function)
-        counted = _made_from(k0, tree)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Compare) and ast.unparse(node.comparators[-1]) == k:
-                if not counted & _names_in(node.left):
-                    return (
-                        f"`{ast.unparse(node)}` leaves out `{k0}`: the tile's first column is column `{k0}` "
-                        "of A. "
-                    )
+        _, k, _, _, k0 = self.written.parameters[:5]
+        for asked in self.written.comparisons:
+            if asked.right.text == k and not asked.left.names & self.written.made_from(k0):
+                return f"`{asked.text}` leaves out `{k0}`: the tile's first column is column `{k0}` of A. "
         return ""
 
 
-def _names_in(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
-def _made_from(name: str, tree: ast.AST) -> set[str]:
-    """``name`` and all variables whose values come from it."""
-    made = {name}
-    for _ in range(3):  # a variable of a variable of a variable
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and made & _names_in(node.value):
-                made |= {name.id for target in node.targets for name in _variables(target)}
-            elif isinstance(node, ast.For) and made & _names_in(node.iter):
-                made |= _names_in(node.target)
-    return made
-
-
-def _local_arrays(tree: ast.AST) -> set[str]:
-    """The variables that are arrays of the thread's own."""
-    return {
-        target.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        for target in node.targets
-        if isinstance(target, ast.Name) and ast.unparse(node.value.func).endswith("local.array")
-    }
-
-
-def _variables(target: ast.expr) -> list[ast.Name]:
-    parts = target.elts if isinstance(target, ast.Tuple) else [target]
-    return [part for part in parts if isinstance(part, ast.Name)]
-
-
 def _begun(function: Any) -> Any:
-    for node in ast.walk(source_tree(function)):
-        if isinstance(node, ast.BinOp) and isinstance(node.left, ast.Tuple):
+    written = Written(function)
+    for operation in written.operations():
+        if operation.sides[0].items:
             raise Refused(
-                "A tuple cannot be multiplied in a kernel: write its four elements out.",
-                line_at(function, node.lineno),
+                "A tuple cannot be multiplied in a kernel: write its four elements out.", operation.where
             )
-        if isinstance(node, ast.Assign) and any(
-            _is_all_of(target, "As", function) for target in node.targets
-        ):
+    As = written.parameters[PARAMETERS.index("As")]
+    for target, value in written.assignments:
+        if isinstance(target, Element) and target.array == As and _is_all(target.index):
             raise Refused(
-                f"`{ast.unparse(node)}` is done by every thread: each clears the whole of As, also what "
-                "others have filled. Let each thread store its own elements, or zeros in their place.",
-                line_at(function, node.lineno),
+                f"`{target.text} = {value.text}` is done by every thread: each clears the whole of As, also "
+                "what others have filled. Let each thread store its own elements, or zeros in their place.",
+                target.where,
             )
-    functions = [node for node in ast.walk(source_tree(function)) if isinstance(node, ast.FunctionDef)]
-    body = [node for function in functions for line in function.body for node in ast.walk(line)]
-    if not any(isinstance(node, (ast.Subscript, ast.Call)) for node in body):
+    if not written.elements() and not written.calls():
         raise nothing_yet()
     return function
 
 
-def _is_all_of(target: ast.expr, array: str, function: Any) -> bool:
-    """Whether this is ``array``, whatever the learner calls it, with nothing but `:` for an index."""
-    own = function.py_func.__code__.co_varnames[PARAMETERS.index(array)]
-    if not (isinstance(target, ast.Subscript) and ast.unparse(target.value) == own):
-        return False
-    places = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-    return all(isinstance(each, ast.Slice) and not (each.lower or each.upper) for each in places)
+def _is_all(index: Part) -> bool:
+    """Whether there is nothing but `:` in an index."""
+    return all(each.text == ":" for each in index.items or [index])
 
 
 # ---- what is wrong -----------------------------------------------------------------------------------------
@@ -255,7 +208,7 @@ def _out_of_bounds(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str | No
     if len(finding.element) != 2:
         return None
     row, column = finding.element
-    if finding.array == "As" or finding.array not in ("A", fetch.function.py_func.__code__.co_varnames[2]):
+    if finding.array == "As" or finding.array not in ("A", fetch.written.parameters[2]):
         return (
             "A thread reads or writes outside As, which has BK rows of BM floats (and padding): element `e` "
             f"of the four goes to `As[c + e, r]`. {finding.message}"
@@ -310,13 +263,8 @@ def _race(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str:
 
 def _goes_on_singly(fetch: Fetch) -> bool:
     """Whether the learner's loop begins at the thread's own row and has no step."""
-    return any(
-        isinstance(node, ast.For)
-        and isinstance(node.iter, ast.Call)
-        and len(node.iter.args) == 2
-        and "tid" in _names_in(node.iter.args[0])
-        for node in ast.walk(source_tree(fetch.function))
-    )
+    ranges = (call for loop in fetch.written.loops for call in loop.over.calls("range"))
+    return any(len(each.args) == 2 and "tid" in each.args[0].names for each in ranges)
 
 
 RENUMBERED = (
@@ -406,22 +354,21 @@ def _check_by_place(fetch: Fetch) -> None:
         )
 
 
-def _of_dynamic_places(function: Any) -> str:
+def _of_dynamic_places(written: Written) -> str:
     """A comment on a loop over the four whose length is known only at run time: it is no mistake."""
-    tree = source_tree(function)
-    fours = _made_from("load4", tree) | _local_arrays(tree)
-    for loop in ast.walk(tree):
-        if not isinstance(loop, ast.For) or not {"k", "k0"} & _names_in(loop.iter):
+    fours = written.made_from("load4") | {
+        target.text for target, value in written.assignments if value.calls("local.array")
+    }
+    for loop in written.loops:
+        if not {"k", "k0"} & loop.over.names:
             continue
-        for node in ast.walk(loop):
-            if isinstance(node, ast.Subscript) and ast.unparse(node.value) in fours:
-                if _names_in(loop.target) & _names_in(node.slice):
-                    return (
-                        f" But the length of `{ast.unparse(loop.iter)}` is known only at run time: the "
-                        f"compiler makes a chain of branches of `{ast.unparse(node)}`. In C++ the four would "
-                        "go to local memory. Four iterations with a condition in them take fewer "
-                        "instructions."
-                    )
+        for element in loop.elements(*fours):
+            if loop.variable in element.index.names:
+                return (
+                    f" But the length of `{loop.over.text}` is known only at run time: the compiler makes a "
+                    f"chain of branches of `{element.text}`. In C++ the four would go to local memory. Four "
+                    "iterations with a condition in them take fewer instructions."
+                )
     return ""
 
 
@@ -431,7 +378,7 @@ def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
     rows = rows[(rows["space"] == "global") & (rows["op"] == "load")]
     rows = rows[rows["function"] == fetch.function.py_func.__name__]
     needed, sectors = q.m * q.k * -(-q.n // BN), int(rows["sectors"].sum())
-    bare = _bare_four(fetch.function)
+    bare = _bare_four(fetch.written)
     if bare:
         raise Refused(
             f"The numbers are right, but `{bare}` has no floats of 32 bits in it. Beside it `load4`'s four "
@@ -462,10 +409,9 @@ def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
         raise Refused(NO_BARRIER, fetch.where(trial))
 
 
-def _bare_four(function: Any) -> str:
+def _bare_four(written: Written) -> str:
     """Four numbers without a type, such as `(0.0, 0.0, 0.0, 0.0)`; "" where there are none."""
-    for node in ast.walk(source_tree(function)):
-        if isinstance(node, ast.Tuple) and len(node.elts) == 4:
-            if all(isinstance(element, ast.Constant) for element in node.elts):
-                return ast.unparse(node)
+    for part in written.parts:
+        if len(part.items) == 4 and all(each.number is not None for each in part.items):
+            return part.text
     return ""

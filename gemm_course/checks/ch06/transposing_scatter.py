@@ -1,10 +1,8 @@
 """Exercise 06.2: four floats at a time out of A, one by one into transposed As, four at a time out of it."""
 
-import ast
-
 import numpy as np
 
-from gemm_course.checks.core import Refused, call, check_begun, exercise, factory_of, source_tree
+from gemm_course.checks.core import Refused, call, check_begun, exercise, factory_of
 from gemm_course.checks.engines.float4 import (
     Move,
     check_errors,
@@ -85,12 +83,12 @@ def _of_barriers(run: Move) -> str:
 
 def _check_no_four_goes_into_as(run: Move) -> None:
     """Raise Refused where a four of A is stored into As by one `store4`, which cannot transpose it."""
-    for node in _calls(run):
-        if ast.unparse(node.func).endswith("store4") and ast.unparse(node.args[0]) != run.own_name("out"):
+    for store in run.written.calls("store4"):
+        if store.at(0) != run.own_name("out"):
             raise Refused(
                 "`store4` puts four floats side by side, into one row. Those of a load belong into four "
                 "rows of As, one below the other: store them singly, `v[e]` into `As[c + e, r]`.",
-                f"{run.line(node.lineno)}. {run.about}.",
+                f"{store.where}. {run.about}.",
             )
 
 
@@ -133,7 +131,7 @@ def _check_numbers(run: Move) -> None:
 def _race(finding: Finding, run: Move) -> str:
     earlier = run.report.accesses.query("line == @finding.other_line and array == @finding.array")
     if "load" in set(run.report.accesses.query("site == @finding.site")["op"]) | set(earlier["op"]):
-        if any(ast.unparse(call.func).endswith("syncwarp") for call in _calls(run)):
+        if run.written.calls("syncwarp"):
             return (
                 "`syncwarp` holds the threads of one warp only, and what a thread reads another warp may "
                 f"bring: wait for the whole block, `cuda.syncthreads()`. {finding.message}"
@@ -146,10 +144,6 @@ def _race(finding: Finding, run: Move) -> str:
         "Two threads store at the same place of As. A row of As is BM + PAD floats long, one for every row "
         f"of A; BK is the length of A's rows. {finding.message}"
     )
-
-
-def _calls(run: Move) -> list[ast.Call]:
-    return [node for node in ast.walk(source_tree(run.kernel.py_func)) if isinstance(node, ast.Call)]
 
 
 def _uninitialised(finding: Finding, run: Move) -> str:
@@ -209,37 +203,31 @@ FINDINGS = {
 
 def _check_precision(run: Move) -> None:
     """Nothing is computed here, least of all with a Python float: that would be in float64."""
-    for node in ast.walk(source_tree(run.kernel.py_func)):
-        if isinstance(node, ast.BinOp) and any(
-            isinstance(side, ast.Constant) and isinstance(side.value, float)
-            for side in (node.left, node.right)
-        ):
+    for operation in run.written.operations():
+        if any(isinstance(side.number, float) for side in operation.sides):
             raise Refused(
-                f"The numbers are right, but `{ast.unparse(node)}` is computed in float64, and every element "
-                "is converted there and back. Store the elements as they are, `v[e]`.",
-                run.line(node.lineno),
+                f"The numbers are right, but `{operation.text}` is computed in float64, and every element is "
+                "converted there and back. Store the elements as they are, `v[e]`.",
+                operation.where,
             )
 
 
 def _check_alignment(run: Move) -> None:
     """Where the shared array begins: nothing but its declaration can promise that."""
-    for node in ast.walk(source_tree(run.kernel.py_func)):
-        if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("shared.array")):
-            continue
-        named = next((word.value for word in node.keywords if word.arg == "alignment"), None)
-        alignment = node.args[2] if len(node.args) > 2 else named
+    for declared in run.written.calls("shared.array"):
+        alignment = declared.argument(2, "alignment")
         if alignment is None:
             raise Refused(
                 "The numbers are right, but nobody says that the shared array begins at a multiple of 16 "
                 "bytes, as 128-bit accesses need it. On a GPU it may begin at any multiple of 4. Say it in "
                 "the third argument: `cuda.shared.array(shape, float32, 16)`.",
-                run.line(node.lineno),
+                declared.where,
             )
-        if isinstance(alignment, ast.Constant) and alignment.value not in ALIGNMENTS:
+        if alignment.number is not None and alignment.number not in ALIGNMENTS:
             raise Refused(
                 f"An alignment is a power of two, in bytes, and 128-bit accesses need 16; this is "
-                f"`{alignment.value}`.",
-                run.line(node.lineno),
+                f"`{alignment.text}`.",
+                declared.where,
             )
 
 

@@ -1,8 +1,6 @@
 """What the kernel of notebook 07 is held to whose loading is given: the heart is the learner's."""
 
-import ast
-
-from gemm_course.checks.core import Refused, nothing_yet, source_tree
+from gemm_course.checks.core import Loop, Refused, Written, nothing_yet
 from gemm_course.checks.engines import findings
 from gemm_course.checks.engines.gemm import GemmTrial
 from lockstep import Finding
@@ -72,39 +70,26 @@ FINDINGS = {"out_of_bounds": _out_of_bounds, "uninitialised_read": _uninitialise
 
 def not_unrolled(trial: GemmTrial, lines: list[int], names: list[str]) -> tuple[str, int] | None:
     """Where an array is indexed by constant loops that the compiler does not unroll: how to ask for it."""
-    tree = source_tree(trial.kernel)
+    variables = {*trial.written.parameters, *trial.written.names_set}
     for line in lines:
-        loops = _loops_that_index(tree, line, names)
-        left = [loop for loop in loops if ast.unparse(loop.iter).startswith("range(")]
-        if left and all(_is_constant(loop, trial.kernel.py_func.__code__.co_varnames) for loop in left):
-            first, *others = (f"`{ast.unparse(loop.target)}`" for loop in left)
+        loops = _loops_that_index(trial.written, line, names)
+        left = [loop for loop in loops if loop.over.text.startswith("range(")]
+        if left and not any(loop.over.names & variables for loop in left):
+            first, *others = (f"`{loop.variable}`" for loop in left)
             too = f", and so for {' and '.join(filter(None, [', '.join(others[:-1]), *others[-1:]]))}"
             return (
                 "Its loops run a constant number of times, but here the compiler does not unroll them all by "
-                f"itself. Ask it to: `for {first[1:-1]} in unroll({ast.unparse(left[0].iter)}):`"
+                f"itself. Ask it to: `for {first[1:-1]} in unroll({left[0].over.text}):`"
                 f"{too if others else ''}, after `from lockstep.intrinsics import unroll`.",
                 line,
             )
     return None
 
 
-def _loops_that_index(tree: ast.AST, line: int, names: list[str]) -> list[ast.For]:
+def _loops_that_index(written: Written, line: int, names: list[str]) -> list[Loop]:
     """The loops around a line whose variables index one of these arrays there, the outermost first."""
-    indices = (
-        node.slice
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Subscript) and node.lineno == line and ast.unparse(node.value) in names
-    )
-    used = {node.id for index in indices for node in ast.walk(index) if isinstance(node, ast.Name)}
-    around = (
-        node for node in ast.walk(tree) if isinstance(node, ast.For) and node.lineno < line <= node.end_lineno
-    )
-    return [loop for loop in around if ast.unparse(loop.target) in used]
-
-
-def _is_constant(loop: ast.For, variables: tuple[str, ...]) -> bool:
-    """Whether the loop's bounds come from the factory, or are numbers."""
-    return not any(isinstance(node, ast.Name) and node.id in variables for node in ast.walk(loop.iter))
+    used = {name for each in written.elements(*names) if each.line == line for name in each.index.names}
+    return [loop for loop in written.loops if line in loop.lines[1:] and loop.variable in used]
 
 
 # ---- lessons -----------------------------------------------------------------------------------------------

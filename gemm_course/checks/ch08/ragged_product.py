@@ -1,11 +1,10 @@
 """Exercise 08.4: what becomes of a fragment of accumulators at the edge of C."""
 
-import ast
 from collections.abc import Sequence
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet, source_tree
+from gemm_course.checks.core import Refused, Written, exercise, kernel_of, nothing_yet
 from gemm_course.checks.engines.wmma import (
     SIDE,
     WarpTrial,
@@ -67,12 +66,8 @@ def _passed(trial: WarpTrial) -> str:
 
 def _stores(kernel) -> bool:
     """Something is done with the accumulators: they are stored, or C is."""
-    c = kernel.py_func.__code__.co_varnames[len(ARGUMENTS) - 1]
-    nodes = list(ast.walk(source_tree(kernel)))
-    targets = [target for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
-    targets += [node.target for node in nodes if isinstance(node, ast.AugAssign)]
-    of_c = any(isinstance(target, ast.Subscript) and ast.unparse(target.value) == c for target in targets)
-    return of_c or bool(calls_of(kernel, "wmma_store"))
+    written = Written(kernel)
+    return bool(written.stores(written.parameters[-1]) or written.calls("wmma_store"))
 
 
 # ---- what is stored ----------------------------------------------------------------------------------------
@@ -159,13 +154,8 @@ def _guarded_by_first_column(trial: WarpTrial) -> bool:
 
 def _clamps(kernel) -> bool:
     """A place in C is cut to the last row or column by `min`."""
-    c = kernel.py_func.__code__.co_varnames[len(ARGUMENTS) - 1]
-    stores = [
-        node.targets[0]
-        for node in ast.walk(source_tree(kernel))
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)
-    ]
-    return any(ast.unparse(each.value) == c and "min(" in ast.unparse(each.slice) for each in stores)
+    written = Written(kernel)
+    return any(store.index.calls("min") for store in written.stores(written.parameters[-1]))
 
 
 def _m_and_n_swapped(trial: WarpTrial) -> bool:

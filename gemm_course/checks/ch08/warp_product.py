@@ -1,15 +1,14 @@
 """Exercise 08.1: a warp multiplies 16 by 16 tiles with the Tensor Cores, A's tile transposed."""
 
-import ast
-
 from gemm_course.checks.core import (
+    Element,
     Refused,
+    Written,
     call,
     exercise,
     factory_of,
     kernel_of,
     nothing_yet,
-    source_tree,
 )
 from gemm_course.checks.engines.wmma import (
     SIDE,
@@ -75,13 +74,8 @@ def _check_begun(kernel) -> None:
 
 def _multiplies(kernel) -> bool:
     """Two elements of arrays are multiplied somewhere."""
-    return any(
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Mult)
-        and isinstance(node.left, ast.Subscript)
-        and isinstance(node.right, ast.Subscript)
-        for node in ast.walk(source_tree(kernel))
-    )
+    products = Written(kernel).operations("*")
+    return any(all(isinstance(side, Element) for side in product.sides) for product in products)
 
 
 # ---- what wrong numbers mean -------------------------------------------------------------------------------

@@ -1,20 +1,11 @@
 """Exercise 09.3: a ring of SLOTS tiles, filled by asynchronous copies, for any m, n and k."""
 
-import ast
 import inspect
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gemm_course.checks.core import (
-    Refused,
-    call,
-    exercise,
-    factory_of,
-    kernel_of,
-    nothing_yet,
-    source_tree,
-)
-from gemm_course.checks.engines.rings import COPIES, Loop, RingTrial, T, refuse_wrong_numbers, try_ring
+from gemm_course.checks.core import Refused, call, exercise, factory_of, kernel_of, nothing_yet
+from gemm_course.checks.engines.rings import COPIES, RingTrial, T, TileLoop, refuse_wrong_numbers, try_ring
 from lockstep import Finding, place, thread_name
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
@@ -85,12 +76,12 @@ def _check_findings(trial: RingTrial, slots: int) -> None:
     finding = trial.report.errors[0]
     if finding.kind not in ("shared_race", "async_read_too_early", "uninitialised_read"):
         trial.refuse_errors()
-    returns = [node for node in ast.walk(source_tree(trial.kernel)) if isinstance(node, ast.Return)]
+    returns = trial.written.returns
     if returns and finding.kind == "uninitialised_read":
         raise Refused(
             "Threads outside C return early, and nobody asks for their part of the tiles. Let them go on, "
             f"and guard only the store. {finding.message}",
-            f"{trial.line(returns[0].lineno)}. {trial.about}.",
+            f"{returns[0].where}. {trial.about}.",
         )
     cause = _cause(trial, slots)
     line = trial.line(cause.lines[0] if cause.lines else finding)
@@ -115,7 +106,7 @@ def _both(finding: Finding) -> Iterable[tuple[tuple, int]]:
 
 
 def _cause(trial: RingTrial, slots: int) -> Cause:
-    loop = Loop(trial.kernel)
+    loop = TileLoop(trial)
     waits, barriers, copies = loop.lines("cp_async_wait"), loop.lines("syncthreads"), loop.lines(*COPIES)
     commits, reads = loop.lines("cp_async_commit"), sorted(set(trial.accesses("load")["line"]))
     if not commits:
@@ -162,18 +153,14 @@ def _cause(trial: RingTrial, slots: int) -> Cause:
     return Cause(message, copies)
 
 
-def _one_group_for_several(loop: Loop) -> list[int]:
-    """The line of a loop before this one that asks for copies and does not commit them."""
-    sources = ((other.lineno, ast.unparse(other)) for other in loop.outside)
-    return [
-        line for line, text in sources if any(f"{name}(" in text for name in COPIES) and "commit(" not in text
-    ]
+def _one_group_for_several(loop: TileLoop) -> list[int]:
+    """The lines of the loops before this one that ask for copies and do not commit them."""
+    return [each.line for each in loop.outside if each.calls(*COPIES) and "commit(" not in each.text]
 
 
-def _conditional_commit(loop: Loop) -> bool:
+def _conditional_commit(loop: TileLoop) -> bool:
     """A commit stands in an `if` within the loop."""
-    tests = [node for node in loop.nodes if isinstance(node, ast.If)]
-    return any("cp_async_commit" in ast.unparse(test) for test in tests)
+    return any(branch.calls("cp_async_commit") for branch in loop.loop.branches)
 
 
 # ---- right numbers, but ------------------------------------------------------------------------------------
@@ -202,7 +189,7 @@ def _check_barriers(trial: RingTrial) -> None:
 
 
 def _check_in_flight(trial: RingTrial, slots: int) -> None:
-    loop = Loop(trial.kernel)
+    loop = TileLoop(trial)
     pending = [given for given in loop.pending if given is not None]
     always = [given for given in loop.always_pending if given is not None]
     let = min(always, default=max(pending, default=slots))  # the last tiles may have a stricter wait
@@ -216,7 +203,7 @@ def _check_in_flight(trial: RingTrial, slots: int) -> None:
 
 def _check_order(trial: RingTrial) -> None:
     """Copies are asked for before the products, as far as lines tell."""
-    loop = Loop(trial.kernel)
+    loop = TileLoop(trial)
     copies, products = loop.lines(*COPIES), loop.end_of(int(trial.accesses("load")["line"].max()))
     if copies and copies[0] > products:
         raise Refused(
@@ -240,16 +227,14 @@ def _check_constants(trial: RingTrial) -> None:
     """What `cp_async_wait` is passed is a number or a name from outside the kernel, as the compiler wants."""
     known = inspect.getclosurevars(trial.kernel.py_func)
     outside = {**known.globals, **known.nonlocals}
-    for node in ast.walk(source_tree(trial.kernel)):
-        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("cp_async_wait"):
-            continue
-        for given in node.args:
-            if not isinstance(given, ast.Constant) and ast.unparse(given) not in outside:
+    for wait in trial.written.calls("cp_async_wait"):
+        for given in wait.args:
+            if given.number is None and given.text not in outside:
                 raise Refused(
                     "The ring is right, but for a GPU it does not compile: `cp_async_wait` takes a plain "
-                    f"number or a name from outside the kernel, and `{ast.unparse(given)}` is neither. Set "
+                    f"number or a name from outside the kernel, and `{given.text}` is neither. Set "
                     "`IN_FLIGHT` beside the kernel, and pass that.",
-                    trial.line(node.lineno) + ".",
+                    wait.where + ".",
                 )
 
 
@@ -259,9 +244,7 @@ def _groups(number: int) -> str:
 
 def _check_end(trial: RingTrial) -> None:
     """The kernel waits for everything before it ends."""
-    calls = [node for node in ast.walk(source_tree(trial.kernel)) if isinstance(node, ast.Call)]
-    waits = [node for node in calls if ast.unparse(node.func).endswith("cp_async_wait")]
-    if not any(ast.unparse(node.args[0]) == "0" for node in waits if node.args):
+    if not any(wait.at(0) == "0" for wait in trial.written.calls("cp_async_wait")):
         raise Refused(
             "The numbers are right, but no `cp_async_wait(0)` comes after the loop: the block may end while "
             "its last copies are under way.",

@@ -1,7 +1,7 @@
 """Exercise 09.1: fetch the next tiles into registers while multiplying, store them into the other slot."""
 
 from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet
-from gemm_course.checks.engines.rings import Loop, RingTrial, T, refuse_wrong_numbers, try_ring
+from gemm_course.checks.engines.rings import RingTrial, T, TileLoop, refuse_wrong_numbers, try_ring
 from lockstep import Finding
 
 ARGUMENTS = ("k", "A", "B", "C")
@@ -89,13 +89,13 @@ def _outside(trial: RingTrial, finding: Finding) -> str:
 
 
 def _barriers_before_the_products(trial: RingTrial) -> bool:
-    barriers = Loop(trial.kernel).lines("syncthreads")
+    barriers = TileLoop(trial).lines("syncthreads")
     return bool(barriers) and max(barriers) < trial.accesses("load")["line"].max()
 
 
 def _stores_into_what_is_read(trial: RingTrial) -> bool:
     """Barriers come after the stores of the loop, and still a store meets a read."""
-    barriers = Loop(trial.kernel).lines("syncthreads")
+    barriers = TileLoop(trial).lines("syncthreads")
     stores = trial.accesses("store")["line"]
     return bool(barriers) and max(barriers) > max(stores)
 
@@ -114,8 +114,8 @@ def _check_loads(trial: RingTrial) -> None:
 
 def _check_order(trial: RingTrial) -> None:
     """Loads before the products, stores after them, as far as lines tell."""
-    loop = Loop(trial.kernel)
-    inside = {node.lineno for node in loop.nodes if hasattr(node, "lineno")}
+    loop = TileLoop(trial)
+    inside = loop.loop.lines
     reads = trial.accesses("load")["line"].max()
     loads = [line for name in "AB" for line in trial.accesses("load", name)["line"] if line in inside]
     stores = [line for line in trial.accesses("store")["line"] if line in inside]

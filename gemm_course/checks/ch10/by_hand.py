@@ -1,12 +1,11 @@
 """Exercise 10.2: a warp's product with ldmatrix and mma.sync, stored by the lanes that hold it."""
 
-import ast
 import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise, kernel_of, line_at, nothing_yet, source_tree
+from gemm_course.checks.core import Refused, Written, exercise, kernel_of, nothing_yet
 from gemm_course.checks.engines.wmma import (
     SIDE,
     WarpTrial,
@@ -383,11 +382,8 @@ def _check_numbers(trial: WarpTrial) -> None:
 
 def _multiplies_in_the_loop(kernel) -> bool:
     """A product is in a loop with the tiles' barriers, or there is none to judge by."""
-    loops = [node for node in ast.walk(source_tree(kernel)) if isinstance(node, ast.For | ast.While)]
-    fetching = [loop for loop in loops if "syncwarp" in ast.unparse(loop)]
-    return (
-        not fetching or not calls_of(kernel, "mma_") or any("mma_" in ast.unparse(loop) for loop in fetching)
-    )
+    fetching = [loop.text for loop in Written(kernel).loops if loop.calls("syncwarp")]
+    return not fetching or not calls_of(kernel, "mma_") or any("mma_" in text for text in fetching)
 
 
 def _missing(missing: np.ndarray) -> str:
@@ -409,9 +405,8 @@ def _missing(missing: np.ndarray) -> str:
 
 def _refuse_exchanged(trial: WarpTrial) -> None:
     for product in calls_of(trial.kernel, "mma_m16n8k16"):
-        operands = [ast.unparse(part) for part in product.args]
-        if len(operands) == 3 and operands[1].startswith("b") and operands[2].startswith("a"):
+        if product.at(1).startswith("b") and product.at(2).startswith("a"):
             raise Refused(
                 "A and B are swapped in `mma_m16n8k16`: first the accumulators, then A, then B.",
-                line_at(trial.kernel, product.lineno),
+                product.where,
             )

@@ -110,9 +110,9 @@ def _of_the_ring(role: Role, message: str, finding: Finding | None) -> str:
             "B's part of a step is 16 rows, from `(slot, p, 0)` on; A's is 16 columns, from `(slot, 0, p)`."
         )
     wait, first_wait = role.of("mbarrier_wait")[0], role.of("wgmma_wait")[0]
-    if not role.moves(wait.at(1)):
+    if not role.moves(wait, 1):
         return "`slot` stays the same: the next tile is in the next slot, and after the last comes slot 0."
-    if not role.moves(wait.at(2)):
+    if not role.moves(wait, 2):
         return (
             "The second time round the wait at `full` returns at once: the parity must change each time "
             "`slot` goes back to 0."

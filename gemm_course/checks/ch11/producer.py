@@ -130,7 +130,7 @@ def _of_bytes(role: Role, message: str) -> str:
 def _of_the_ring(role: Role, message: str) -> str:
     if re.search(r"uses (empty|full)\[|reaches past|Thread .* uses", message):
         return "`slot` runs past the ring. After the last slot, `slots - 1`, comes slot 0 again."
-    if not role.moves(role.of("mbarrier_wait")[0].at(2)):
+    if not role.moves(role.of("mbarrier_wait")[0], 2):
         return _NEVER_FLIPPED
     if "phase 0 of empty[0]" in message and "^" not in role.of("mbarrier_wait")[0].at(2):
         return (

@@ -1,13 +1,12 @@
 """What a producer or consumer of notebook 11 is held to, in a small kernel, and what went wrong."""
 
-import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, line_at, nothing_yet, source_tree
+from gemm_course.checks.core import Call, Part, Refused, Written, line_at, nothing_yet
 from gemm_course.checks.engines.trial import Trial, try_kernel
 from lockstep import Finding
 from lockstep.intrinsics import tensor_map
@@ -20,74 +19,50 @@ CASES = ((2, (64, 128, 320)), (3, (128, 64, 448)), (4, (64, 64, 128)), (2, (64, 
 FROM_FLOAT32 = 6e-8  # relative error of one addition
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call in the learner's source: what stands in its places, and its line."""
-
-    name: str
-    given: tuple[str, ...]
-    line: int
-
-    def at(self, place: int) -> str:
-        return self.given[place] if place < len(self.given) else ""
-
-
 class Role:
     """The learner's device function: its calls, the launches of the kernel around it."""
 
     def __init__(self, function: Any, around: Callable[[int, Any], Any]):
-        self.function, self.around = function, around
-        nodes = (node for node in ast.walk(source_tree(function)) if isinstance(node, ast.Call))
-        self.calls = [
-            Call(ast.unparse(node.func).split(".")[-1], tuple(map(ast.unparse, node.args)), node.lineno)
-            for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
-        ]
+        self.function, self.around, self.written = function, around, Written(function)
 
     def of(self, name: str) -> list[Call]:
-        return [call for call in self.calls if call.name == name]
+        """The calls of this function, in the order of reading."""
+        return self.written.calls(name)
 
     def conditions(self) -> str:
         """What the source asks in its `if`s, as text."""
-        nodes = ast.walk(source_tree(self.function))
-        return " ".join(ast.unparse(node.test) for node in nodes if isinstance(node, (ast.If, ast.IfExp)))
+        asking = (*self.written.branches, *self.written.choices)
+        return " ".join(branch.test.text for branch in asking)
 
-    def moves(self, expression: str) -> bool:
-        """Whether the loops of the source give this expression more values than one."""
-        nodes = list(ast.walk(ast.parse(expression)))
-        names = {node.id for node in nodes if isinstance(node, ast.Name)}
-        return any(isinstance(node, ast.Call) for node in nodes) or any(map(self._varies, names))
+    def moves(self, call: Call, place: int) -> bool:
+        """Whether the loops of the source give this argument of a call more values than one."""
+        given = call.argument(place, "")
+        return given is not None and (bool(given.calls()) or any(map(self._varies, given.names)))
 
     def _varies(self, name: str) -> bool:
-        given = [value for target, value in self._set_in_loops() if ast.unparse(target) == name]
-        constants = {value.value for value in given if isinstance(value, ast.Constant)}
-        return len(constants) > 1 or any(not isinstance(value, ast.Constant) for value in given)
+        numbers = {value.number for each, _, value in self._set_in_loops() if each == name}
+        return len(numbers) > 1 or None in numbers
 
     def changes(self, name: str) -> list[int]:
         """The lines in loops that give a variable of this name a value."""
-        return [target.lineno for target, _ in self._set_in_loops() if ast.unparse(target) == name]
+        return [line for each, line, _ in self._set_in_loops() if each == name]
 
     def in_a_loop(self, call: Call) -> bool:
-        return any(loop.lineno <= call.line <= loop.end_lineno for loop in self._loops())
+        return any(call.line in loop.lines for loop in self.written.loops)
 
-    def _loops(self) -> list[ast.For | ast.While]:
-        nodes = ast.walk(source_tree(self.function))
-        return [node for node in nodes if isinstance(node, (ast.For, ast.While))]
-
-    def _set_in_loops(self) -> list[tuple[ast.expr, ast.expr]]:
-        """What is assigned to in the loops, a loop's own variable as well, and to what."""
-        pairs = []
-        for loop in self._loops():
-            pairs += [(loop.target, loop.iter)] if isinstance(loop, ast.For) else []
-            for node in ast.walk(loop):
-                if isinstance(node, ast.Assign):
-                    pairs += _pairs(node)
-                elif isinstance(node, ast.AugAssign):
-                    pairs.append((node.target, node))
-        return pairs
+    def _set_in_loops(self) -> list[tuple[str, int, Part]]:
+        """(variable, line, value) of all that loops set; of what a loop counts with, all that it is over."""
+        found = []
+        for loop in self.written.loops:
+            found.append((loop.variable, loop.line, loop.over))
+            for target, value in loop.assignments:
+                found += [(each.text, each.line, value) for each in target.items or [target]]
+            found += [(target.text, target.line, target.around[0]) for target in loop.updated]
+        return found
 
     def check_begun(self, prefixes: tuple[str, ...]) -> None:
         """Nothing has begun as long as no instruction of this notebook is called."""
-        if not any(call.name.startswith(prefixes) for call in self.calls):
+        if not any(call.name.split(".")[-1].startswith(prefixes) for call in self.written.calls()):
             raise nothing_yet()
 
     def launch(self, slots: int, m: int, n: int, k: int) -> Trial:
@@ -113,14 +88,6 @@ class Role:
         if finding.function == self.function.py_func.__name__:
             return line_at(self.function, finding.line)
         return "It shows in the part that is given"
-
-
-def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    """Targets of an assignment with their values; `a, b = 0, 1` is two."""
-    target, value = node.targets[0], node.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        return list(zip(target.elts, value.elts))
-    return [(one, value) for one in getattr(target, "elts", [target])]
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,8 @@
 """Exercise 12.4: the block that arrives last adds up the parts of a tile."""
 
-import ast
-
 import numpy as np
 
-from gemm_course.checks.core import (
-    Refused,
-    check_begun,
-    exercise,
-    kernel_of,
-    nothing_yet,
-    parameter_names,
-    source_tree,
-)
+from gemm_course.checks.core import Refused, Written, check_begun, exercise, kernel_of, nothing_yet
 from gemm_course.checks.engines.lessons import no_float64
 from gemm_course.checks.engines.trial import Trial, try_kernel
 from lockstep import Watch
@@ -60,14 +50,15 @@ def last_arrival(kernel):
 
 def _check_that_nobody_waits(kernel) -> None:
     """Refuse a loop that looks at `done` until it has changed."""
-    done = parameter_names(kernel)[ARGUMENTS.index("done")]
-    for loop in (node for node in ast.walk(source_tree(kernel)) if isinstance(node, ast.While)):
-        if any(isinstance(node, ast.Name) and node.id == done for node in ast.walk(loop)):
+    written = Written(kernel)
+    done = written.parameters[ARGUMENTS.index("done")]
+    for loop in written.loops:
+        if not loop.variable and done in loop.names:
             raise Refused(
                 "A block waits here until others have counted. If waiting blocks hold all SMs, those "
                 "they wait for never start, and a GPU hangs. Count once and go on: the block that counts "
                 "last adds up.",
-                f"`while {ast.unparse(loop.test)}`, line {loop.lineno} of the kernel.",
+                f"`while {loop.over.text}`, line {loop.line} of the kernel.",
             )
 
 
@@ -306,9 +297,7 @@ def _first_call(trial: Trial, name: str) -> float:
 
 def _calls(trial: Trial, name: str) -> list[int]:
     """The lines of all of them."""
-    nodes = ast.walk(source_tree(trial.kernel))
-    calls = (node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(name))
-    return [call.lineno for call in calls]
+    return [call.line for call in trial.written.calls(name)]
 
 
 def _likely(trial: Trial, exact: np.ndarray) -> str:

@@ -16,14 +16,24 @@ from .learner import (
 from .source import (
     check_begun,
     is_stub,
-    line_at,
     name_of_x,
-    parameter_names,
     same_statements,
-    source_line,
-    source_tree,
 )
 from .verdict import Verdict
+from .written import (
+    Assignment,
+    Branch,
+    Call,
+    Comparison,
+    Element,
+    Loop,
+    Operation,
+    Part,
+    Written,
+    line_at,
+    parameter_names,
+    source_line,
+)
 
 __all__ = [
     "Exercise",
@@ -44,6 +54,15 @@ __all__ = [
     "number_shown",
     "whole_number",
     # its source
+    "Assignment",
+    "Branch",
+    "Call",
+    "Comparison",
+    "Element",
+    "Loop",
+    "Operation",
+    "Part",
+    "Written",
     "check_begun",
     "is_stub",
     "line_at",
@@ -51,5 +70,4 @@ __all__ = [
     "parameter_names",
     "same_statements",
     "source_line",
-    "source_tree",
 ]

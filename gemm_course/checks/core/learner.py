@@ -24,7 +24,8 @@ from lockstep import (
 )
 
 from .exercise import Refused, nothing_yet
-from .source import defined_but_not_returned, is_stub, prints_only, source_line
+from .source import defined_but_not_returned, is_stub, prints_only
+from .written import source_line
 
 MOST_ITERATIONS = 3_000  # of a loop: the problems here are small, so more means that it does not end
 MOST_LINES = 1_000_000  # of a plain function that one call may run: no exercise needs a tenth

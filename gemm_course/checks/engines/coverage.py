@@ -4,7 +4,6 @@ The learner's function is called by a kernel that does nothing else. What was st
 which value is read off the emulator's trace.
 """
 
-import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 
 from gemm_course.checks.core import (
     Refused,
+    Written,
     call,
     device_function_of,
     factory_of,
@@ -22,7 +22,6 @@ from gemm_course.checks.core import (
     line_at,
     nothing_yet,
     number_shown,
-    source_tree,
 )
 from gemm_course.kernels.variants.fetch_only import fetch_only
 from lockstep import Finding, Watch
@@ -427,14 +426,10 @@ def _ends_swapped(done: Fetched, array: str, held: np.ndarray) -> bool:
     return (passes != done.inside(array)).any() and ((held != 0) == passes).all()
 
 
-def _copies_slices(function: Any) -> bool:
-    return any(isinstance(node, ast.Slice) for node in ast.walk(source_tree(function)))
-
-
 def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
     """Something was read where the matrix has ended: which of its two ends was not guarded?"""
     missed, q, matrix = np.argwhere(np.isnan(held)), done.problem, array[0]
-    if _copies_slices(done.function):
+    if any(each.is_slice for each in Written(done.function).elements()):
         return (
             f"A slice `[first:last]` copies all its elements, also those behind the end of {matrix}. Write a "
             "loop over its elements, with a guard for each."

@@ -1,10 +1,9 @@
 """What the emulator's findings mean in a tiled kernel: which barrier is missing, what was not guarded."""
 
-import ast
 import inspect
 from typing import Any
 
-from gemm_course.checks.core import line_at, source_tree
+from gemm_course.checks.core import Call, Written
 from lockstep import Finding
 
 from .gemm import GemmTrial
@@ -12,11 +11,12 @@ from .gemm import GemmTrial
 
 def not_called(kernel: Any) -> str:
     """What is wrong with a `cuda.syncthreads` without parentheses, and in which line; "" without one."""
-    for node in ast.walk(source_tree(kernel)):
-        if isinstance(node, ast.Expr) and ast.unparse(node.value).endswith("syncthreads"):
+    for part in Written(kernel).parts:
+        named = part.text in ("cuda.syncthreads", "syncthreads")
+        if named and not isinstance(part.around[0], Call):
             return (
                 "`cuda.syncthreads` without parentheses only names the barrier, and no thread waits. Call "
-                f"it: `cuda.syncthreads()`. {line_at(kernel, node.lineno)}."
+                f"it: `cuda.syncthreads()`. {part.where}."
             )
     return ""
 
@@ -96,12 +96,7 @@ def _reads(finding: Finding, trial: GemmTrial) -> bool:
 
 
 def _divergence(finding: Finding, trial: GemmTrial) -> str:
-    returns = [
-        node
-        for node in ast.walk(source_tree(trial.kernel))
-        if isinstance(node, ast.Return) and node.value is None
-    ]
-    if returns:
+    if trial.written.returns:
         return (
             "The threads outside C `return` and never reach the barrier, so nobody fetches their part. "
             f"Let them go on, and guard only the loads and the store. {finding.message}"
@@ -157,18 +152,11 @@ def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
 
 def _one_too_many(trial: GemmTrial, size: str) -> str:
     """A guard of the source with `<=` before a size, as written; "" if there is none."""
-    tree, own = source_tree(trial.kernel), trial.own_name(size)
-    loops = {
-        id(part) for node in ast.walk(tree) if isinstance(node, ast.While) for part in ast.walk(node.test)
-    }
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Compare) or id(node) in loops:
-            continue
-        match node:
-            case ast.Compare(ops=[ast.LtE()], comparators=[ast.Name(id=name)]) if name == own:
-                return ast.unparse(node)
-            case ast.Compare(left=ast.Name(id=name), ops=[ast.GtE()]) if name == own:
-                return ast.unparse(node)
+    own = trial.own_name(size)
+    of_loops = {each for loop in trial.written.loops for each in loop.over.comparisons}
+    for each in trial.written.comparisons:
+        if each not in of_loops and own == {"<=": each.right.text, ">=": each.left.text}.get(each.sign):
+            return each.text
     return ""
 
 

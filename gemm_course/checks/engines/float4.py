@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, kernel_of, line_at, source_tree
+from gemm_course.checks.core import Operation, Part, Refused, Written, kernel_of
 from lockstep import Finding
 
 from .problem import PADDING
@@ -76,23 +75,18 @@ def move(given: Any, tiles: Tiles, *, transposed: bool = False) -> Move:
 
 def _check_indices(kernel: Any) -> None:
     """Raise Refused where an index of `load4` or `store4` is a list, or stands at the wrong place."""
-    for node in ast.walk(source_tree(kernel.py_func)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("load4", "store4")):
-            if len(node.args) == 3 and _is_a_pair(node.args[2]) and not _is_a_pair(node.args[1]):
-                raise Refused(
-                    "The place comes before the four that are stored there: `store4(array, (row, column), "
-                    "four)`.",
-                    line_at(kernel, node.lineno),
-                )
-            if any(isinstance(each, ast.List) for each in node.args):
-                raise Refused(
-                    "A list cannot be an index: an index is a tuple, `(row, column)` in round brackets.",
-                    line_at(kernel, node.lineno),
-                )
-
-
-def _is_a_pair(node: ast.expr) -> bool:
-    return isinstance(node, ast.Tuple) and len(node.elts) == 2
+    for call in Written(kernel).calls("load4", "store4"):
+        if len(call.args) == 3 and len(call.args[2].items) == 2 != len(call.args[1].items):
+            raise Refused(
+                "The place comes before the four that are stored there: `store4(array, (row, column), "
+                "four)`.",
+                call.where,
+            )
+        if any(given.text.startswith("[") for given in call.args):
+            raise Refused(
+                "A list cannot be an index: an index is a tuple, `(row, column)` in round brackets.",
+                call.where,
+            )
 
 
 # ---- what the emulator found -------------------------------------------------------------------------------
@@ -127,44 +121,22 @@ def misaligned(finding: Finding, run: Move) -> str:
 
 def _place_with_row_and_column_swapped(run: Move) -> str:
     """The learner's load4 or store4 whose first index is made by `* 4` and whose second is not, or ""."""
-    tree = source_tree(run.kernel.py_func)
-    made = _made(tree)
-    for node in ast.walk(tree):
-        if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("load4", "store4"))):
-            continue
-        for place in node.args:
-            if isinstance(place, ast.Tuple) and len(place.elts) == 2:
-                row, column = (_times_four(made.get(ast.unparse(each), each)) for each in place.elts)
-                if row and not column:
-                    return ast.unparse(node)
+    made = {target.text: value for target, value in run.written.assignments}
+    for call in run.written.calls("load4", "store4"):
+        for place in (given.items for given in call.args if len(given.items) == 2):
+            row, column = (_times_four(made.get(each.text, each)) for each in place)
+            if row and not column:
+                return call.text
     return ""
 
 
-def _made(tree: ast.AST) -> dict[str, ast.expr]:
-    """Variable -> the expression assigned to it, also of those assigned together."""
-    made: dict[str, ast.expr] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            (target,), value = node.targets, node.value
-            together = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-            pairs = zip(target.elts, value.elts) if together else [(target, value)]
-            made |= {ast.unparse(name): expression for name, expression in pairs}
-    return made
-
-
-def _times_four(expression: ast.expr) -> bool:
-    return isinstance(expression, ast.BinOp) and any(
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Mult)
-        and "4" in (ast.unparse(node.left), ast.unparse(node.right))
-        for node in _summands(expression)
-    )
-
-
-def _summands(expression: ast.expr) -> list[ast.expr]:
-    if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Add):
-        return [*_summands(expression.left), *_summands(expression.right)]
-    return [expression]
+def _times_four(part: Part) -> bool:
+    """Whether it is something times 4, or a sum with such a summand."""
+    if not isinstance(part, Operation):
+        return False
+    if part.sign == "+":
+        return any(map(_times_four, part.sides))
+    return part.sign == "*" and "4" in [side.text for side in part.sides]
 
 
 # ---- how it is moved ---------------------------------------------------------------------------------------

@@ -6,12 +6,11 @@ exercise lists its own, such as ``lessons=(*STANDARD, reads(1.5))``.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
-from gemm_course.checks.core import Refused, nothing_yet, source_tree
+from gemm_course.checks.core import Refused, nothing_yet
 from lockstep import Finding, Watch
 
 from .findings import FINDINGS
@@ -29,16 +28,9 @@ Lesson = Callable[[GemmTrial], None]
 def check_tiles_used(*trials: GemmTrial) -> None:
     """Raise NothingYet for a stub: it fills the tiles, no thread reads them, and C is not in its source."""
     trial = trials[0]
-    if not trial.shared_reads and not trial.lanes("store", "C") and not _names_c(trial):
+    works = trial.shared_reads or trial.lanes("store", "C")
+    if not works and not trial.written.elements(trial.own_name("C")):
         raise nothing_yet()
-
-
-def _names_c(trial: GemmTrial) -> bool:
-    """An element of C is named in the source, even if no thread gets there."""
-    return any(
-        isinstance(node, ast.Subscript) and ast.unparse(node.value) == trial.own_name("C")
-        for node in ast.walk(source_tree(trial.kernel))
-    )
 
 
 def uninitialised(finding: Finding, trial: GemmTrial) -> str | None:
@@ -60,7 +52,7 @@ def no_float64(trial: Trial) -> None:
     """No operation is in float64; else the message names the line and the literal."""
     if len(trial.float64):
         lines = sorted(trial.float64["line"].unique())
-        line, why = passed_on(trial.kernel, lines) or (lines[0], why_float64(trial.kernel, lines))
+        line, why = passed_on(trial.written, lines) or (lines[0], why_float64(trial.written, lines))
         raise Refused(
             f"The result is right, but {trial.float64['lanes'].sum():,} operations are in float64. {why}",
             ". ".join(filter(None, (trial.line(line), trial.about))) + ".",
@@ -69,16 +61,16 @@ def no_float64(trial: Trial) -> None:
 
 def no_number_beside(trial: GemmTrial) -> None:
     """No element of A or B stands beside a bare zero, `A[...] if ... else 0.0`: that converts it twice."""
-    found = number_beside(trial.kernel, [trial.own_name(name) for name in "AB"])
+    found = number_beside(trial.written, [trial.own_name(name) for name in "AB"])
     if found is None:
         return
-    node, number = found
+    choice, number = found
     kind = "float64" if "." in number else "a whole number"
     raise Refused(
         f"The result is right, but `... else {number}` makes a float64 of both sides: the literal `{number}` "
         f"is {kind}, and Numba gives both one type. Every element is converted to float64 and back. Write "
         "`float32(0)`.",
-        trial.line(node.lineno),
+        choice.where,
     )
 
 

@@ -1,6 +1,5 @@
 """Kernels whose threads compute one element of `out` each: all right, stored once, nothing beside them."""
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, emulate_kernel, nothing_happens, parameter_names, source_tree
+from gemm_course.checks.core import Element, Refused, Written, emulate_kernel, nothing_happens
 from lockstep import Watch
 
 from .lessons import no_float64
@@ -39,9 +38,9 @@ def try_one_each(kernel: Any, names: tuple[str, ...], block: tuple, *inputs, out
 
 def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
     """What stops a kernel that treats many elements, or both indices, as one thing."""
-    nodes = list(ast.walk(source_tree(kernel)))
+    written = Written(kernel)
     if name := re.match(r"the name ([A-Za-z]) is not defined", refused.message, re.IGNORECASE):
-        return f"{refused.message} {_what_it_knows(kernel, nodes, name[1])}"
+        return f"{refused.message} {_what_it_knows(written, name[1])}"
     if re.search(r"method \.size\(\)", refused.message):
         return "`size` is a number, not a function: write it without brackets, `out.size`."
     if numpys := re.search(r"support (np\.\w+) in", refused.message):
@@ -56,30 +55,25 @@ def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
         )
     if refused.message.startswith("A list is not supported"):
         return "A kernel has no lists. A thread adds its two numbers: `+`."
-    pairs = {
-        ast.unparse(node.targets[0])
-        for node in nodes
-        if isinstance(node, ast.Assign) and ast.unparse(node.value) == "cuda.grid(2)"
-    }
-    indexed = [node for node in nodes if isinstance(node, ast.Subscript)]
-    if any(ast.unparse(node.slice) in pairs for node in indexed if isinstance(node.slice, ast.Name)):
+    assigned = written.assignments
+    pairs = {each.target.text for each in assigned if each.value.text == "cuda.grid(2)"} & written.names
+    if any(element.index.text in pairs for element in written.elements()):
         return ONE_INDEX[dimensions]
-    for node in indexed:
-        if any(isinstance(at, ast.Slice) for at in ast.walk(node.slice)):
+    for element in written.elements():
+        if element.is_slice:
             return (
-                f"`{ast.unparse(node)}` is a slice, NumPy's way to compute with many elements at once. In a "
+                f"`{element.text}` is a slice, NumPy's way to compute with many elements at once. In a "
                 f"kernel each thread computes one element: it asks `cuda.grid({dimensions})` which, and uses "
                 "plain indices."
             )
     return refused.message
 
 
-def _what_it_knows(kernel: Any, nodes: list[ast.AST], name: str) -> str:
+def _what_it_knows(written: Written, name: str) -> str:
     """What a kernel has in place of a name that nobody gave it: an array, or a size."""
-    arrays = [ast.unparse(node.value) for node in nodes if isinstance(node, ast.Subscript)]
-    given = ", ".join(f"`{parameter}`" for parameter in parameter_names(kernel))
+    given = ", ".join(f"`{parameter}`" for parameter in written.parameters)
     known = f"A kernel knows its arguments, {given}, and what it computes from them."
-    return known if name in arrays else f"{known} An array knows its size: `out.shape`."
+    return known if written.elements(name) else f"{known} An array knows its size: `out.shape`."
 
 
 def hold_to_one_each(trials: Sequence[Trial], expected: Callable[[Trial], Any], explain: Explain) -> None:
@@ -123,28 +117,25 @@ def _hold(trial: Trial, expected: np.ndarray, explain: Explain) -> None:
 
 def _adds_to_out(trial: Trial) -> bool:
     """Whether the source has a `+=` or the like on an element of an array."""
-    nodes = ast.walk(source_tree(trial.kernel))
-    return any(isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript) for node in nodes)
+    return any(isinstance(target, Element) for target in trial.written.updated)
 
 
 def _renamed(trial: Trial) -> str:
     """What `out = ...` does instead of storing; "" where the kernel has no such line."""
     own = trial.own_name("out")
-    for node in ast.walk(source_tree(trial.kernel)):
-        if isinstance(node, ast.Assign) and any(ast.unparse(target) == own for target in node.targets):
-            return f" `{own} = ...` only gives the name `{own}` to something else; `{own}[...] = ...` stores."
-    return ""
+    if all(target.text != own for target, _ in trial.written.assignments):
+        return ""
+    return f" `{own} = ...` only gives the name `{own}` to something else; `{own}[...] = ...` stores."
 
 
 def _all_by_all(trial: Trial, counted: str) -> str:
     """What lets every thread store everything: a slice, or else a loop."""
-    for node in ast.walk(source_tree(trial.kernel)):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            if any(isinstance(at, ast.Slice) for at in ast.walk(node.slice)):
-                return (
-                    f"`{ast.unparse(node)} = ...` stores all of `out`, and every thread runs that line: "
-                    f"{counted}. Leave it out; each thread stores its own element."
-                )
+    for store in trial.written.stores():
+        if store.is_slice:
+            return (
+                f"`{store.text} = ...` stores all of `out`, and every thread runs that line: {counted}. "
+                "Leave it out; each thread stores its own element."
+            )
     return (
         f"Every thread goes through all of `out`: {counted}. Leave the loop out: the threads *are* the loop, "
         "each does one element."
@@ -174,16 +165,10 @@ def _stores_of_each_thread(trial: Trial) -> Counter:
     return stores
 
 
-def guard_of(kernel: Any) -> str:
+def guard_of(trial: Trial) -> str:
     """The first condition of an `if` that compares something, right or wrong; "" where there is none."""
-    tests = [node.test for node in ast.walk(source_tree(kernel)) if isinstance(node, ast.If)]
-    compare = (test for test in tests if any(isinstance(node, ast.Compare) for node in ast.walk(test)))
-    return next(map(ast.unparse, compare), "")
-
-
-def loops(kernel: Any) -> bool:
-    """Whether the kernel has a loop."""
-    return any(isinstance(node, ast.For | ast.While) for node in ast.walk(source_tree(kernel)))
+    tests = (branch.test for branch in trial.written.branches)
+    return next((test.text for test in tests if test.comparisons), "")
 
 
 def _explained(trial: Trial, where: str, explain: Explain, wrong: np.ndarray) -> Refused:
@@ -209,7 +194,7 @@ def _explained(trial: Trial, where: str, explain: Explain, wrong: np.ndarray) ->
 
 def _refuse_guard(trial: Trial, where: str) -> None:
     """Raise Refused with the guard that threads pass which store outside `out`."""
-    finding, guard = trial.error("out_of_bounds"), guard_of(trial.kernel)
+    finding, guard = trial.error("out_of_bounds"), guard_of(trial)
     if finding and guard and trial.strays("out"):
         raise Refused(
             f"Threads pass your guard, `{guard}`, and work outside the arrays: {finding.message[0].lower()}"

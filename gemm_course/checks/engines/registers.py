@@ -8,12 +8,11 @@ tests/checks/test_registers.py compares the two.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from gemm_course.checks.core import Refused, source_tree
+from gemm_course.checks.core import Call, Part, Refused
 from gemm_course.compiler import CannotCompile, compiled
 from gemm_course.compiler.compile import usage_of
 from gemm_course.compiler.disassembly import Instruction
@@ -53,27 +52,27 @@ def _local(trial: Trial):
 
 
 def _reason(trial: Trial, names: list[str], lines: list[int], why: Why | None) -> tuple[str, int] | None:
-    for loop in ast.walk(source_tree(trial.kernel)):
-        if isinstance(loop, ast.For) and (over := _array_in(loop.iter, names)):
+    for loop in trial.written.loops:
+        if over := _array_in(loop.over, names):
             return (
                 f"A loop over `{over}` itself finds its elements by their addresses, and a register has "
                 "none: loop over its indices.",
-                loop.lineno,
+                loop.line,
             )
-        if isinstance(loop, ast.For) and any(isinstance(part, ast.Slice) for part in ast.walk(loop.iter)):
+        if any(element.is_slice for element in loop.over.elements()):
             return (
                 "The compiler does not know how many elements a slice has, so a loop over one does not run a "
                 "constant number of times. Loop over a `range` of a constant, and index inside.",
-                loop.lineno,
+                loop.line,
             )
     return why(lines, names) if why else None
 
 
-def _array_in(iterable: ast.expr, names: Sequence[str]) -> str | None:
+def _array_in(over: Part, names: Sequence[str]) -> str | None:
     """The array that a loop goes over element by element, also with enumerate and zip."""
-    if isinstance(iterable, ast.Call) and ast.unparse(iterable.func) in ("enumerate", "zip"):
-        return next(filter(None, (_array_in(part, names) for part in iterable.args)), None)
-    return iterable.id if isinstance(iterable, ast.Name) and iterable.id in names else None
+    if isinstance(over, Call) and over.name in ("enumerate", "zip"):
+        return next(filter(None, (_array_in(part, names) for part in over.args)), None)
+    return over.text if over.text in names else None
 
 
 # ---- as compiled -------------------------------------------------------------------------------------------
@@ -88,7 +87,7 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
     if used.local_bytes <= used.spilled_bytes:  # what there is of it is spilled: single values, no array
         return f"C{how[1:]}, the kernel takes {_taken(used)}."
     rows, advised = _own_rows(trial), _advice(trial)
-    if not advised and not any(map(_is_computed, rows)) and _prints(trial):
+    if not advised and not any(map(_is_computed, rows)) and trial.written.calls("print"):
         return (
             f"C{how[1:]}, the kernel takes {used.registers} registers per thread. Its `print` takes "
             f"{used.local_bytes} bytes of local memory: take it out before you time the kernel."
@@ -127,11 +126,6 @@ def _lines(rows: Sequence[Instruction]) -> list[int]:
     """The lines of these that compute addresses, or else of all, the most frequent first."""
     computed = [row for row in rows if _is_computed(row)]
     return [line for line, _ in Counter(row.line for row in computed or rows).most_common()]
-
-
-def _prints(trial: Trial) -> bool:
-    calls = (node for node in ast.walk(source_tree(trial.kernel)) if isinstance(node, ast.Call))
-    return any(ast.unparse(call.func) == "print" for call in calls)
 
 
 def _accessed_in(trial: Trial, lines: list[int]) -> list[str]:

@@ -1,6 +1,5 @@
 """Products with a ring of tiles, a thread per element of C: a launch, and what its loop over tiles says."""
 
-import ast
 import inspect
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, source_tree
+from gemm_course.checks.core import Call, Part, Refused
 
 from .trial import Trial, try_kernel
 
@@ -72,65 +71,47 @@ def try_ring(kernel: Any, names: tuple[str, ...], m: int, n: int, k: int, choice
 # ---- the loop over tiles, as it stands in the source -------------------------------------------------------
 
 
-class Loop:
+class TileLoop:
     """Where the loop over tiles of a kernel waits, has a barrier, asks for copies and reads tiles.
 
     Lines are those of the source; what a loop before it does, such as the first copies, is left out.
     """
 
-    def __init__(self, kernel: Any):
-        self.kernel = kernel
-        loops = [node for node in ast.walk(source_tree(kernel)) if isinstance(node, (ast.For, ast.While))]
-        longest = max(loops, key=_lines, default=None)
-        self.nodes = list(ast.walk(longest)) if longest else []
+    def __init__(self, trial: RingTrial):
+        self.kernel, loops = trial.kernel, trial.written.loops
+        self.loop: Part = max(loops, key=lambda loop: len(loop.lines), default=Part())
+        self.outside = [loop for loop in loops if loop not in self.loop.loops]  # such as the first copies
 
     def lines(self, *names: str) -> list[int]:
         """The lines of calls of these functions."""
-        return sorted(call.lineno for call in self._calls(*names))
+        return sorted(call.line for call in self.loop.calls(*names))
 
     @property
     def pending(self) -> list[int | None]:
         """What each `cp_async_wait` is passed, where that is known before the launch."""
-        return [self._value(call.args[0]) for call in self._calls("cp_async_wait") if call.args]
+        return [self._value(call.at(0)) for call in self._waits]
 
     @property
     def always_pending(self) -> list[int | None]:
         """The same of the waits that stand in no `if`."""
-        branches = [node for node in self.nodes if isinstance(node, ast.If)]
-        guarded = {id(node) for branch in branches for node in ast.walk(branch)}
-        calls = [call for call in self._calls("cp_async_wait") if call.args and id(call) not in guarded]
-        return [self._value(call.args[0]) for call in calls]
+        guarded = {call for branch in self.loop.branches for call in branch.calls()}
+        return [self._value(call.at(0)) for call in self._waits if call not in guarded]
 
     @property
-    def outside(self) -> list[ast.For | ast.While]:
-        """The kernel's other loops, such as one that fetches the first tiles."""
-        within = {id(node) for node in self.nodes}
-        found = (
-            node for node in ast.walk(source_tree(self.kernel)) if isinstance(node, (ast.For, ast.While))
-        )
-        return [loop for loop in found if id(loop) not in within]
+    def _waits(self) -> list[Call]:
+        return [call for call in self.loop.calls("cp_async_wait") if call.args]
 
     def end_of(self, line: int) -> int:
         """The last line of the loop within this one that has this line, or the line itself."""
-        inner = [node for node in self.nodes[1:] if isinstance(node, (ast.For, ast.While))]
-        return max(
-            (loop.end_lineno for loop in inner if loop.lineno <= line <= loop.end_lineno), default=line
-        )
+        inner = (loop.lines for loop in self.loop.loops if loop != self.loop)
+        return max((lines[-1] for lines in inner if line in lines), default=line)
 
-    def _calls(self, *names: str) -> list[ast.Call]:
-        calls = (node for node in self.nodes if isinstance(node, ast.Call))
-        return [call for call in calls if ast.unparse(call.func).split(".")[-1] in names]
-
-    def _value(self, node: ast.expr) -> int | None:
+    def _value(self, text: str) -> int | None:
         known = inspect.getclosurevars(self.kernel.py_func)
         try:
-            return int(eval(ast.unparse(node), {}, {**known.globals, **known.nonlocals}))
+            return int(eval(text, {}, {**known.globals, **known.nonlocals}))
         except Exception:  # whatever it is, it is not known here
             return None
-
-
-def _lines(node: ast.stmt) -> int:
-    return (node.end_lineno or node.lineno) - node.lineno
 
 
 # ---- wrong numbers that any of these kernels may have ------------------------------------------------------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, emulate_kernel, line_at, number_shown, parameter_names
+from gemm_course.checks.core import Refused, Written, emulate_kernel, line_at, number_shown, parameter_names
 from lockstep import Finding, Report
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class Trial:
     about: str = ""
 
     # ---- names and lines ----------------------------------------------------------------------------------
+
+    @cached_property
+    def written(self) -> Written:
+        """The source of the kernel."""
+        return Written(self.kernel)
 
     def own_name(self, name: str) -> str:
         """The learner's name of the argument that the course calls ``name``."""

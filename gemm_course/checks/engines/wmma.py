@@ -1,6 +1,5 @@
 """Products by Tensor Cores, one warp per 16 by 16 tile of C: a launch, and what a right kernel is held to."""
 
-import ast
 import inspect
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, line_at, source_tree
+from gemm_course.checks.core import Call, Element, Refused, Written
 from lockstep import Finding
 
 from .trial import Trial, try_kernel
@@ -95,55 +94,46 @@ def tiles_transposed(matrix: np.ndarray) -> np.ndarray:
     return tiles.transpose(0, 3, 2, 1).reshape(matrix.shape)
 
 
-def calls_of(kernel: Any, name: str) -> list[ast.Call]:
+def calls_of(kernel: Any, name: str) -> list[Call]:
     """The calls in a kernel's source of functions with ``name`` in theirs."""
-    nodes = ast.walk(source_tree(kernel))
-    return [node for node in nodes if isinstance(node, ast.Call) and name in ast.unparse(node.func)]
+    return [call for call in Written(kernel).calls() if name in call.name]
 
 
 def call_at(kernel: Any, line: int) -> str:
     """The name of the WMMA function that is called in this line; "" if there is none."""
-    called = [call.func for call in calls_of(kernel, "wmma_") if call.lineno <= line <= call.end_lineno]
-    return ast.unparse(called[0]) if called else ""
+    return next((call.name for call in calls_of(kernel, "wmma_") if line in call.lines), "")
 
 
 def filled_from(kernel: Any, name: str) -> set[str]:
     """The arrays of a kernel that get elements of its argument ``name``, as far as assignments tell."""
-    pairs = []
-    for node in ast.walk(source_tree(kernel)):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            sides = (node.targets[0], node.value)
-            both = all(isinstance(side, ast.Tuple) for side in sides)
-            pairs += zip(sides[0].elts, sides[1].elts) if both else [sides]
     return {
-        ast.unparse(target.value)
-        for target, value in pairs
-        if isinstance(target, ast.Subscript)
-        and any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(value))
+        target.array
+        for target, value in Written(kernel).assignments
+        if isinstance(target, Element) and name in value.names
     }
 
 
 def passed(kernel: Any, name: str, place: int) -> list[str]:
     """What stands in one place of each call of that name."""
-    return [ast.unparse(call.args[place]) for call in calls_of(kernel, name) if len(call.args) > place]
+    return [call.at(place) for call in calls_of(kernel, name) if len(call.args) > place]
 
 
 def _check_operands(kernel: Any) -> None:
     """Refuse a product whose operands were loaded for the other place."""
     of = {matrix: set(passed(kernel, f"wmma_load_{matrix}", 0)) for matrix in "ab"}
     for product in calls_of(kernel, "wmma_mma"):
-        given, line = [ast.unparse(part) for part in product.args], line_at(kernel, product.lineno)
-        if len(given) < 3:
-            continue
-        as_a, as_b = (given[1] in of["b"] - of["a"]), (given[2] in of["a"] - of["b"])
+        a, b = product.at(1), product.at(2)
+        as_a, as_b = a in of["b"] - of["a"], b in of["a"] - of["b"]
         if as_a and as_b:
-            raise Refused("A and B are swapped in `wmma_mma`: first the accumulators, then A, then B.", line)
-        for wrong, name, matrix, other in ((as_a, given[1], "A", "b"), (as_b, given[2], "B", "a")):
+            raise Refused(
+                "A and B are swapped in `wmma_mma`: first the accumulators, then A, then B.", product.where
+            )
+        for wrong, name, matrix, other in ((as_a, a, "A", "b"), (as_b, b, "B", "a")):
             if wrong:
                 raise Refused(
                     f"`{name}` is the fragment of {matrix} in `wmma_mma`, but `wmma_load_{other}` filled it. "
                     f"The two deal their elements in different ways: use `wmma_load_{matrix.lower()}`.",
-                    line,
+                    product.where,
                 )
 
 
@@ -159,31 +149,28 @@ def _check_arguments(kernel: Any) -> None:
     """Refuse a call that lacks arguments, or has a text for an order or a list for a place."""
     for name, takes in TAKES.items():
         for made in calls_of(kernel, name):
-            line = line_at(kernel, made.lineno)
             if len(made.args) + len(made.keywords) < len(takes):
                 raise Refused(
                     f"`{name}` takes {len(takes)} arguments: {', '.join(takes)}. Here are {len(made.args)}.",
-                    line,
+                    made.where,
                 )
             for given in made.args:
-                if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                if given.text.startswith(("'", '"')):
                     raise Refused(
-                        f"`{ast.unparse(given)}` is no order: write `ROW_MAJOR` or `COL_MAJOR`.", line
+                        f"`{given.text}` is no order: write `ROW_MAJOR` or `COL_MAJOR`.", made.where
                     )
-                if isinstance(given, ast.List):
-                    place = f"({', '.join(map(ast.unparse, given.elts))})"
+                if given.text.startswith("["):
                     raise Refused(
-                        f"A place stands in round brackets: `{place}` instead of `{ast.unparse(given)}`.",
-                        line,
+                        f"A place stands in round brackets: `({given.text[1:-1]})` instead of "
+                        f"`{given.text}`.",
+                        made.where,
                     )
 
 
 def _value(kernel: Any, order: str) -> Any:
     """What an order's name stands for in a kernel; the text itself where that is not known."""
-    for node in ast.walk(source_tree(kernel)):
-        if isinstance(node, ast.Assign) and order in map(ast.unparse, node.targets):
-            order = ast.unparse(node.value)
-            break
+    values = (value.text for target, value in Written(kernel).assignments if target.text == order)
+    order = next(values, order)
     used = inspect.getclosurevars(kernel.py_func)
     return {**used.globals, **used.nonlocals}.get(order, order)
 
@@ -194,14 +181,13 @@ def check_orders(kernel: Any) -> None:
     _check_operands(kernel)
     loaded = [next(iter(passed(kernel, f"wmma_load_{matrix}", 3)), None) for matrix in "ab"]
     for product in calls_of(kernel, "wmma_mma"):
-        orders, line = [ast.unparse(part) for part in product.args[3:5]], line_at(kernel, product.lineno)
-        for matrix, told, was in zip("AB", orders, loaded):
-            if was is not None and _value(kernel, told) != _value(kernel, was):
+        for matrix, told, was in zip("AB", product.args[3:5], loaded):
+            if was is not None and _value(kernel, told.text) != _value(kernel, was):
                 raise Refused(
-                    f"The fragment of {matrix} is loaded as `{was}`, but `wmma_mma` is told `{told}`. It "
-                    "must be told the same order as the load; with another its result is undefined, "
+                    f"The fragment of {matrix} is loaded as `{was}`, but `wmma_mma` is told `{told.text}`. "
+                    "It must be told the same order as the load; with another its result is undefined, "
                     "though here the numbers may come out right.",
-                    line,
+                    product.where,
                 )
 
 
@@ -222,9 +208,7 @@ def refuse_exchanged_tiles(trial: "WarpTrial") -> None:
 
 def stored_every_step(kernel: Any) -> str:
     """A remark on accumulators that are stored in the loop that multiplies, or ""."""
-    loops = [node for node in ast.walk(source_tree(kernel)) if isinstance(node, (ast.For, ast.While))]
-    both = any(all(name in ast.unparse(loop) for name in ("wmma_store(", "wmma_mma(")) for loop in loops)
-    if not both:
+    if not any(loop.calls("wmma_store") and loop.calls("wmma_mma") for loop in Written(kernel).loops):
         return ""
     return (
         " But `wmma_store` stands in the loop along k: only the last store counts, so put it after the loop."
