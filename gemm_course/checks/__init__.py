@@ -1,8 +1,8 @@
 """The exercises' checkers: ``check.vector_add(my_kernel)`` says whether it is right, or what is wrong.
 
-``ch00`` to ``ch12`` hold a file per exercise, which is named like its checker; all are found here by
-themselves. ``core`` is what every checker is made of, ``engines`` how a kind of answer is tried, ``kits``
-what notebooks hand out.
+``ch00`` to ``ch12`` hold a file per exercise, named like its checker; this module finds them all. ``core``
+defines what every checker is made of, ``engines`` try one kind of answer each, and ``kits`` are kernels that
+the notebooks hand out.
 
 A teacher's own exercises come from other packages: each module named in the entry points of the group
 ``gemm_course.exercises`` is searched for checkers as well. Their numbers begin at 50, such as "50.1"; see
@@ -45,7 +45,7 @@ def _from_elsewhere(known: dict[str, Exercise]) -> Iterator[Exercise]:
     for entry in entry_points(group="gemm_course.exercises"):
         try:
             found = [value for value in vars(entry.load()).values() if isinstance(value, Exercise)]
-        except Exception as error:  # whatever another package raises: the course goes on without it
+        except Exception as error:  # a broken package of exercises must not stop the course
             warnings.warn(f"The exercises of {entry.value} cannot be loaded: {error!r}", stacklevel=2)
             continue
         for each in sorted(found, key=lambda one: one.number):

@@ -3,7 +3,7 @@
 from gemm_course.checks.core import exercise
 from gemm_course.checks.engines.tables import hold_to_number
 
-LANES, THREADS = 32, 4  # of a warp, of a block
+LANES, THREADS = 32, 4  # lanes of a warp, threads of a block
 ELEMENTS = 10 * 18
 BLOCKS = ELEMENTS // THREADS
 IDLE = BLOCKS * (LANES - THREADS)

@@ -8,7 +8,7 @@ from gemm_course.checks.engines.trial import Trial
 
 THREADS = 128  # per block
 LENGTHS = (128, 1000, 129, 127, 1)
-LONG = 1000  # of several blocks: shows which index was used
+LONG = 1000  # takes several blocks, which shows the index that was used
 NAMES = ("a", "b", "out")
 
 
@@ -131,7 +131,7 @@ def _by_distance(long: Trial, written: np.ndarray, b, t, where: str) -> Refused 
 
 
 def _by_repeats(trial: Trial, where: str) -> Refused | None:
-    """Surplus threads whose index is cut off at the last element store that once more."""
+    """What surplus threads do whose index is cut off: they store an element once more."""
     race = trial.error("global_race")
     known = {(0,): "the first elements", (trial.after["out"].size - 1,): "its last element"}
     if race is None or race.element not in known or trial.lanes("store", "out") != trial.threads:

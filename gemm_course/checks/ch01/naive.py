@@ -51,7 +51,7 @@ def _float64_remark(trial: GemmTrial) -> str:
 
 
 def _refuse_all_of_c(kernel: Any) -> None:
-    """`C[:] = 0`: the guard would be blamed for what this stores."""
+    """Refuse `C[:] = 0`, before the guard is blamed for what it stores."""
     written = Written(kernel)
     C = written.parameters[-1]
     for store in written.stores(C):

@@ -43,7 +43,7 @@ def _why_twice(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _why_outside(finding: Finding, trial: GemmTrial) -> str | None:
-    """A loop before the guard, or one along m."""
+    """Why threads read outside A or B: the loop goes along m, or stands outside the guard."""
     own = {trial.own_name(name) for name in ("A", "B")}
     loops = trial.written.loops
     if finding.array not in own or not loops:

@@ -18,7 +18,7 @@ from lockstep import Watch
 GEOMETRY = Geometry((32, 8), "columns")
 ALIGNED = Problem(16, 64, 32)  # rows of all three matrices start at sectors, and all warps are full
 SQUARE = Problem(32, 32, 32)  # swapped rows and columns stay in bounds
-EIGHT_BY_TWO = Problem(64, 64, 1)  # blocks at any distance of a block's sizes begin inside C
+EIGHT_BY_TWO = Problem(64, 64, 1)  # blocks that begin at any multiple of a block's sizes begin inside C
 
 
 @exercise(
@@ -134,7 +134,7 @@ def _guards(x: str) -> tuple[GuardMistake, ...]:
 
 
 def _check_names(kernel) -> None:
-    """The course's listing has names that only its factory knows."""
+    """Refuse names of the course's listing that only its factory knows."""
     function = kernel.py_func
     missing = [name for name in ("BM", "BN") if name in function.__code__.co_names]
     if missing and not set(missing) <= set(function.__globals__):

@@ -22,7 +22,7 @@ SHAPES = (  # m, n, k, all different: whole blocks, then sizes around a block's,
     (4, 64, 12), (8, 32, 5), (5, 33, 7), (3, 31, 6), (37, 5, 9), (9, 40, 3), (1, 1, 1), (1, 34, 2), (6, 1, 4),
 )  # fmt: skip
 SIDE = 32  # of the square product that is looked at closely
-STEPS, STORES = SIDE * SIDE * SIDE // 32, SIDE * SIDE // 32  # of all its warps
+STEPS, STORES = SIDE * SIDE * SIDE // 32, SIDE * SIDE // 32  # k steps and stores of all its warps together
 
 
 @exercise(

@@ -66,7 +66,7 @@ def _sectors_of_b(wide: np.ndarray) -> float:
 
 
 def _padded_by(function, B: np.ndarray) -> np.ndarray:
-    """The learner's array, once it is one that a kernel can take and that has room for B."""
+    """The learner's array; refused unless a kernel can take it and it has room for B."""
     rows, n = B.shape
     given = B.copy()
     wide = call(function, given)
@@ -151,7 +151,7 @@ def _refuse_width(n: int, width: int) -> None:
 
 
 def _surplus(widths: list[int]) -> Refused:
-    """Every row starts at a sector, but with more padding than that takes."""
+    """What to say of rows that start at sectors, but have more padding than that takes."""
     for multiple, what in COARSER.items():
         if widths == [_rounded_up(n, multiple) for n in WIDTHS]:
             return Refused(

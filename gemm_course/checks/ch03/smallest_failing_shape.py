@@ -10,7 +10,7 @@ from gemm_course.checks.kits import SUSPECTS
 from lockstep import emulate
 
 T = 4
-LARGEST_PRODUCT = 1 << 15  # of a shape that is worth running
+LARGEST_PRODUCT = 1 << 15  # m * n * k of the largest shape that is run
 
 Shape = tuple[int, int, int]
 
@@ -39,7 +39,7 @@ def smallest_failing_shape(a=None, b=None, c=None, d=None):
 
 @cache
 def smallest_product(letter: str) -> int:
-    """Of all shapes that make the suspect fail, by running every smaller one."""
+    """The least m * n * k of a shape that makes the suspect fail, found by running every smaller one."""
     size = 0
     while True:
         size += 1

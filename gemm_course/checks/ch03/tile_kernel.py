@@ -47,7 +47,7 @@ def tile_kernel(make_tiled):
 
 
 def _taking_turns(trial: GemmTrial) -> str:
-    """What is said of two pairs of tiles with one barrier per tile."""
+    """A remark on two pairs of tiles with one barrier per tile, or ""."""
     if trial.barriers_per_block > trial.problem.k // trial.tiles.T + 1:
         return ""
     return (
@@ -57,7 +57,7 @@ def _taking_turns(trial: GemmTrial) -> str:
 
 
 def _check_slices(make_tiled) -> None:
-    """Refuse a slice of a matrix by what it means, before its shape fails at an edge."""
+    """Refuse a slice of a matrix, and say what it means, before its shape fails at an edge."""
     if not inspect.isfunction(make_tiled):
         return
     for _, value in Written(make_tiled).assignments:
@@ -131,7 +131,7 @@ def _same_in_every_block(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _past_the_tile(finding: Finding, trial: GemmTrial) -> str | None:
-    """A read of a place past the tile, where the inner loop goes on to a number that is written out."""
+    """The message for an inner loop that goes past the tile because its length is written out."""
     T = trial.tiles.T
     reads = trial.report.accesses.query("site == @finding.site and op == 'load' and space == 'shared'")
     if reads.empty or max(finding.element) != T:
@@ -208,7 +208,7 @@ def _too_many_barriers(trial: GemmTrial, executed: int, tiles: int) -> str:
 
 @cache
 def _least_sectors(tiles: Tiles) -> tuple[int, int]:
-    """Of A and B, on whole tiles, by the course's own kernel."""
+    """The sectors of A and of B that the course's own kernel moves on whole tiles."""
     kernel = LADDER["penny_xu_tile"].kernel(dict(zip(("BM", "BN", "BK"), tiles.block_tile)))
     trial = try_on(kernel, _geometry(tiles), FACTORY.whole_problem(tiles))
     return trial.sectors("load", "A"), trial.sectors("load", "B")
@@ -228,7 +228,7 @@ def _coalesced(trial: GemmTrial) -> None:
 
 
 def _tx_of_y(trial: GemmTrial) -> str:
-    """That the kernel's `tx` is not what its name says, or ""."""
+    """A remark on a `tx` that holds a thread's y, or ""."""
     named = {(target.text, value.text) for target, value in trial.written.assignments}
     return ", and your `tx` holds `cuda.threadIdx.y`" if ("tx", "cuda.threadIdx.y") in named else ""
 

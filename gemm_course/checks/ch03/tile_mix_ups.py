@@ -60,7 +60,7 @@ STUCK = (
     ("The tile of A is the first one every time: `k0` is missing, `A[row, k0 + tx]`.", True, False),
     ("The tile of B is the first one every time: `k0` is missing, `B[k0 + ty, col]`.", False, True),
     ("The tiles are the first ones every time: `k0` is missing in the loads of A and of B.", True, True),
-)  # words, whether A and whether B does not move along k
+)  # the message; whether the tile of A, and that of B, stays in place along k
 FIRST_BLOCK = (
     (
         "All blocks fetch the first block's columns of B: `tx` begins anew in every block. Along n it is "
@@ -74,7 +74,7 @@ FIRST_BLOCK = (
         True,
         False,
     ),
-)  # words, whether A and whether B does not move with the block
+)  # the message; whether the tile of A, and that of B, is the same for all blocks
 CLAMPED = (
     "Past the end of k the last element is fetched again, as with `min(k0 + tx, k - 1)`, and its product is "
     "added again. Put a zero into the tile there."
@@ -82,7 +82,7 @@ CLAMPED = (
 
 
 def mix_ups(T: int) -> tuple[Mistake, ...]:
-    """Mistakes in tiles T wide, the result of each computed for comparison."""
+    """The mistakes in tiles T wide; each computes the result that it leaves."""
 
     def computed(indices=RIGHT, **stays):
         return lambda q: result(q, _from_tiles(q, T, indices, **stays))

@@ -12,8 +12,9 @@ from gemm_course.checks.engines.tables import Place, Slip, places, table_exercis
 from gemm_course.kernels import LADDER
 from lockstep import Watch, emulate
 
-# THREADS, BM and BK, and for the kernel BN. Tiles of fewer rows than its own are its last ones, at A's edge.
-# The first gives a thread three elements: two rows and two columns would look like two pairs.
+# (THREADS, BM, BK) of each tile, and BN of the kernel that fetches it. A tile of fewer rows than the kernel's
+# is its last one, at A's edge. In the first tile a thread has three elements: of two, a list of rows and a
+# list of columns would look like two pairs.
 BLOCK_COLUMNS = {
     (16, 4, 12): 4,
     (16, 4, 8): 4,
@@ -202,7 +203,7 @@ SLIPS = (
 
 
 def _what_is_wrong(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
-    """What no slip explains: an element that is not fetched once, or else another thread, another order."""
+    """A message for answers that no slip explains: a wrong coverage, thread or order."""
     right = [tile_walk.right(*case) for case in cases]
     wrong = next(_coverage(cases, answers), "")
     if wrong and all(a == r for case, a, r in zip(cases, answers, right) if case[1:] == EXAMPLE):

@@ -28,8 +28,8 @@ from lockstep import Finding, Watch
 ARGUMENTS = ("n", "k", "x", "A", "y")
 WARP = 32
 RESULTS = (4, 16)  # R
-MOST = max(RESULTS)  # up to 8 the compiler keeps in registers what it cannot keep there of 16
-BEYOND = 4  # elements of y that are there, and not the kernel's: all NaN
+MOST = max(RESULTS)  # with R up to 8 the compiler keeps in registers what leaves them with 16
+BEYOND = 4  # elements of y's array behind its n, all NaN
 
 
 @exercise(
@@ -244,19 +244,19 @@ def _index_names(written: Written, array: str) -> set[str]:
 
 
 def _is_open_ended(loop: Loop, names: set[str]) -> bool:
-    """The loop counts one of these up, to an end that is no constant of the factory."""
+    """Whether the loop counts one of these up, to an end that is no constant of the factory."""
     if not loop.variable:
         return any(target.text in names for target in loop.updated) and "R" not in loop.over.names
     return loop.variable in names and not _known_range(loop)
 
 
 def _known_range(loop: Loop) -> bool:
-    """`range(R)`, `range(len(acc))` or `range(acc.size)`: the same number of iterations in every launch."""
+    """Whether the loop is over `range(R)`, `range(len(acc))` or the like, which is constant."""
     return bool(re.fullmatch(r"range\((R|len\(\w+\)|\w+\.(size|shape\[0\]))\)", loop.over.text))
 
 
 def _check_elsewhere(trial: Trial):
-    """The accumulators are neither in shared nor in global memory."""
+    """Refuse accumulators in shared or in global memory."""
     if trial.report.shared_bytes:
         raise Refused(
             "The accumulators are in shared memory now. That is better than local memory, but every "

@@ -65,7 +65,7 @@ def _other_rows(whole: GemmTrial) -> str:
 
 
 def _with_the_size(refused: Refused) -> Refused:
-    """The size that was meant, where BM // TM stands in a declaration, which Numba refuses."""
+    """Add the size that was meant to Numba's refusal of `BM // TM` in a declaration."""
     if "`BM // TM` is computed inside the kernel" not in refused.message:
         return refused
     return Refused(
@@ -241,7 +241,7 @@ def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
 
 
 def _accumulators(finding: Finding, trial: GemmTrial) -> str | None:
-    """All threads of a block add to the same few elements of shared memory."""
+    """The message for accumulators in shared memory, which all threads of a block add to."""
     added = (target for target in trial.written.updated if isinstance(target, Element))
     if finding.array not in {element.array for element in added}:
         return None
@@ -256,7 +256,7 @@ def _outside(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _too_short(finding: Finding, trial: GemmTrial) -> str | None:
-    """An array of the thread's own that was declared with a size other than TM."""
+    """The message for an array of the thread's own whose size is not TM."""
     for target, value in trial.written.assignments:
         if target.text != finding.array:
             continue
@@ -273,7 +273,7 @@ def _is_shared(finding: Finding, trial: GemmTrial) -> bool:
 
 
 def _indices(finding: Finding, trial: GemmTrial) -> str | None:
-    """The tile of A read as `As[p, row]`."""
+    """The message for a tile of A that is read as `As[p, row]`."""
     (_, ty, _), tiles = finding.threads[0], trial.tiles
     if not _is_shared(finding, trial) or len(finding.element) != 2:
         return None
@@ -287,7 +287,7 @@ def _indices(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _swapped(finding: Finding, trial: GemmTrial) -> str | None:
-    """A row outside the tile of A that is tx's, where ty's was meant."""
+    """The message for a row of the tile of A made from tx, where ty was meant."""
     (tx, ty, _), TM = finding.threads[0], trial.tiles.TM
     if not _is_shared(finding, trial) or tx == ty or finding.element[0] // TM != tx:
         return None

@@ -123,7 +123,7 @@ def _goes_down_first(done: Fetched) -> bool:
 
 
 def _on_values(done: Fetched, array: str) -> str | None:
-    """Fetched from one column, stored in another."""
+    """The message for elements that are fetched from one column and stored in another."""
     t, held, wanted = done.tiles, done.values(array), done.wanted(array)
     x = t.threads[0]
     apart = [tx + j * x for tx in range(x) for j in range(t.TN)]  # where column tx * TN + j came from
@@ -158,12 +158,12 @@ def _columns(columns, rows=lambda ty, t: range(ty, t.BK, t.BM // t.TM)):
 
 
 def _rows(rows):
-    """The same where the columns are right and thread y takes these rows."""
+    """How often each element is stored if the columns are right and thread y takes these rows."""
     return _columns(lambda tx, t: [tx + j * (t.BN // t.TN) for j in range(t.TN)], rows)
 
 
 def _swapped(t: Tiles, down: int, right: int) -> dict:
-    """The same where tx counts rows, in strides of ``down``, and ty columns, in strides of ``right``."""
+    """How often, if tx counts rows in strides of ``down``, and ty columns in strides of ``right``."""
     x, y = t.threads
     rows = [r for tx in range(x) for r in range(tx, t.BK, down)]
     columns = [ty + j * right for ty in range(y) for j in range(t.TN)]

@@ -209,7 +209,7 @@ def _places_swapped(tiles: Tiles, q: Problem) -> np.ndarray:
 
 
 def _before_numbers(trials: Sequence[GemmTrial]) -> None:
-    """Refuse what looks like something else in the result: swapped names of x and y, a guard for all."""
+    """Refuse swapped names of x and y, and one guard for all results, before the numbers mislead."""
     trial = trials[0]
     line = _axes_swapped_in(trial.kernel)
     if line and not trial.right:
@@ -263,7 +263,7 @@ def _outside(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _own_swapped(finding: Finding, trial: GemmTrial) -> str | None:
-    """The two sides of a thread's own array, or its two indices, are in the wrong order."""
+    """The message for a thread's own array whose sizes, or whose indices, are in the wrong order."""
     if (
         len(finding.element or ()) != 2
         or trial.report.accesses.query("space == 'local' and array == @finding.array").empty
@@ -284,7 +284,7 @@ def _own_swapped(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _past_the_steps(finding: Finding, trial: GemmTrial) -> str | None:
-    """The step `p` is past BK, or stands where a row of As or a column of Bs belongs."""
+    """The message for a step `p` past BK, or where a row of As or a column of Bs belongs."""
     of_a = _is_tile_of_a(finding.array, trial)
     place, step = finding.element if of_a else finding.element[::-1]
     if step < trial.tiles.BK:
@@ -308,7 +308,7 @@ def _is_tile_of_a(array: str, trial: GemmTrial) -> bool:
 
 
 def _shared_race(finding: Finding, trial: GemmTrial) -> str | None:
-    """An array for a thread's own operands or results that all threads of the block share."""
+    """The message for an array of a thread's own values that all threads of the block share."""
     shared = trial.report.accesses.query("space == 'shared'")
     stored = set(shared[(shared["array"] == finding.array) & (shared["op"] == "store")]["line"])
     if not stored & set(shared[shared["op"] == "load"]["line"]):

@@ -99,7 +99,7 @@ def _slices(
 
 
 def _all_of(array: str) -> CoverageSlip:
-    """Nobody shares this tile's columns or rows with anybody; the other tile may be right."""
+    """The slip where every thread fetches all columns or rows of this tile; the other tile may be right."""
     many, own, width = ("columns", "tx", "BN // TN") if array == "As" else ("rows", "ty", "BM // TM")
     everything = _slices(lambda tx, t: range(t.BK), lambda ty, t: range(t.BK))
     return CoverageSlip(
@@ -110,7 +110,7 @@ def _all_of(array: str) -> CoverageSlip:
 
 
 def _stride(array: str, wrong: str, step: Callable[[Tiles], int]) -> CoverageSlip:
-    """The loop over this tile's columns or rows goes on by a wrong number."""
+    """The slip where the loop over this tile's columns or rows has a wrong stride."""
     many, width = ("columns", "`BN // TN` threads along x") if array == "As" else (
         "rows", "`BM // TM` threads along y")  # fmt: skip
     stepping = _slices(lambda tx, t: range(tx, t.BK, step(t)), lambda ty, t: range(ty, t.BK, step(t)))
@@ -122,7 +122,7 @@ def _stride(array: str, wrong: str, step: Callable[[Tiles], int]) -> CoverageSli
 
 
 def _first_of_each(t: Tiles) -> dict:
-    """Without the loops over TM and TN: a slice of one element."""
+    """How often each element is stored without the loops over TM and TN, when a slice is one element."""
     a = [(row, c) for c in range(t.BK) for row in range(0, t.BM, t.TM)]
     b = [(r, column) for r in range(t.BK) for column in range(0, t.BN, t.TN)]
     return {"As": counts_of((t.BM, t.BK), a), "Bs": counts_of((t.BK, t.BN), b)}

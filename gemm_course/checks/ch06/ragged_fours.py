@@ -32,8 +32,8 @@ TM = TN = 4
 BN = 32
 TILES = tile_choices(
     "BM BK THREADS", (32, 16, 32 * BN // TM // TN), (16, 8, 16 * BN // TM // TN)
-)  # 2 passes, 1
-BARRIERS = 2  # per tile, both in the kernel around
+)  # two passes of the block, and one
+BARRIERS = 2  # per tile; both stand in the kernel around the learner's function
 
 
 @exercise(
@@ -68,7 +68,7 @@ def ragged_fours(make_fetch):
 
 
 class Odd(Problem):
-    """A NaN that is A's own, in its first row, and infinity behind every row."""
+    """A problem with a NaN of A's own in its first row, and infinity behind every row."""
 
     def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         A, B, C = super().buffers()
@@ -336,7 +336,7 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
 
 
 def _check_by_place(fetch: Fetch) -> None:
-    """What lies past k is known by its place: infinity is cleared there, and A's own NaN is kept."""
+    """Refuse a function that clears NaN wherever it is, instead of all that lies past k."""
     BM, BK = fetch.tiles.BM, fetch.tiles.BK
     trial = fetch.trial(Odd(BM, BN, 2 * BK - 2, row_multiple=4))
     by_place = "Ask where an element lies, `k0 + c + e < k`, and not what it is."
@@ -373,7 +373,7 @@ def _of_dynamic_places(written: Written) -> str:
 
 
 def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
-    """128 bits in each load, every float of A once, coalesced; no float64, no barrier."""
+    """Refuse loads of less than 128 bits, repeated or not coalesced; and float64, and barriers."""
     q, rows = trial.problem, trial.report.accesses
     rows = rows[(rows["space"] == "global") & (rows["op"] == "load")]
     rows = rows[rows["function"] == fetch.function.py_func.__name__]

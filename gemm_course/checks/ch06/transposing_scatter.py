@@ -202,7 +202,7 @@ FINDINGS = {
 
 
 def _check_precision(run: Move) -> None:
-    """Nothing is computed here, least of all with a Python float: that would be in float64."""
+    """Refuse arithmetic with a Python float, which is in float64; nothing needs to be computed here."""
     for operation in run.written.operations():
         if any(isinstance(side.number, float) for side in operation.sides):
             raise Refused(
@@ -213,7 +213,7 @@ def _check_precision(run: Move) -> None:
 
 
 def _check_alignment(run: Move) -> None:
-    """Where the shared array begins: nothing but its declaration can promise that."""
+    """Refuse a shared array whose declaration does not promise where it begins."""
     for declared in run.written.calls("shared.array"):
         alignment = declared.argument(2, "alignment")
         if alignment is None:

@@ -1,4 +1,4 @@
-"""What the kernel of notebook 07 is held to whose loading is given: the heart is the learner's."""
+"""Checks of notebook 07's kernels: their loading is given, and the learner writes the heart."""
 
 from gemm_course.checks.core import Loop, Refused, Written, nothing_yet
 from gemm_course.checks.engines import findings
@@ -7,7 +7,7 @@ from lockstep import Finding
 
 
 def check_begun(*trials: GemmTrial) -> None:
-    """In the stub the tiles are loaded, and no thread reads them."""
+    """Raise NothingYet for the stub: the tiles are loaded, and no thread reads them."""
     for trial in trials:
         if trial.shared_reads:
             continue
@@ -23,7 +23,7 @@ def check_begun(*trials: GemmTrial) -> None:
 
 
 def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
-    """As is transposed: (BK, BM)."""
+    """The message for a tile that is read out of bounds: both tiles are BK rows high."""
     accesses = trial.report.accesses.query("array == @finding.array")
     if not len(accesses) or set(accesses["space"]) != {"shared"}:
         return None
@@ -69,7 +69,7 @@ FINDINGS = {"out_of_bounds": _out_of_bounds, "uninitialised_read": _uninitialise
 
 
 def not_unrolled(trial: GemmTrial, lines: list[int], names: list[str]) -> tuple[str, int] | None:
-    """Where an array is indexed by constant loops that the compiler does not unroll: how to ask for it."""
+    """How to ask the compiler to unroll constant loops that index an array, where it does not by itself."""
     variables = {*trial.written.parameters, *trial.written.names_set}
     for line in lines:
         loops = _loops_that_index(trial.written, line, names)

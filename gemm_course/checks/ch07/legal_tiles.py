@@ -12,13 +12,13 @@ from lockstep.limits import MAX_THREADS
 
 NAMES = ("BM", "BN", "WM", "WN", "TM", "TN", "WNITER")
 SIZES = (64, 96, 256), (128, 160, 256), (16, 48, 64), (32, 64, 128), (1, 3, 4, 8), (2, 4, 8), (1, 2, 3, 4)
-FORGOTTEN = (  # each breaks one rule only, for those who begin with the lanes of a sub-tile's row
+FORGOTTEN = (  # each breaks one rule only; they catch answers that begin with the lanes of a sub-tile's row
     (128, 96, 16, 48, 1, 4, 1),
     (64, 100, 16, 50, 1, 2, 3),
     (64, 136, 16, 34, 1, 4, 1),
-    (3, 32, 3, 32, 1, 3, 1),  # all is even but WSUBN % TN
-    (64, 32, 64, 32, 1, 8, 8),  # so here, where WN % TN is even: WSUBN is 4
-    (24, 24, 24, 24, 1, 3, 3),  # and here, where WSUBN is 8
+    (3, 32, 3, 32, 1, 3, 1),  # only WSUBN % TN is not 0
+    (64, 32, 64, 32, 1, 8, 8),  # the same, although WN % TN is 0: WSUBN is 4
+    (24, 24, 24, 24, 1, 3, 3),  # the same, with a WSUBN of 8
     (4, 24, 4, 24, 3, 1, 1),  # WSUBM is more than TM, and no multiple of it
 )
 CASES = (*product(*SIZES), *FORGOTTEN)

@@ -20,7 +20,7 @@ TILES = tile_choices(
     (64, 128, 64, 64, 4, 1),
 )
 CASES = [(tid, *tiles.values[1:]) for tiles in TILES for tid in range(threads(tiles))]
-CHOICE = {tiles.values[1:]: tiles for tiles in TILES}  # what the function is called with, behind tid
+CHOICE = {tiles.values[1:]: tiles for tiles in TILES}  # by the arguments after tid
 
 
 def _difference(case: tuple, answer: list[Place], right: list[Place]) -> str:

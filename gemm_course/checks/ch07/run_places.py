@@ -218,7 +218,7 @@ class Axis:
         return COLUMNS if self is ROWS else ROWS
 
     def _with_the_others_first(self, tiles: Tiles) -> np.ndarray:
-        """The places where the other axis's first one is taken, and the steps are right."""
+        """The places if the first one is the other axis's, and the steps from there are right."""
         return self.other.right(tiles)[:, :1] + (self.right(tiles) - self.right(tiles)[:, :1])
 
     def _by_the_others_formula(self, tiles: Tiles) -> np.ndarray:

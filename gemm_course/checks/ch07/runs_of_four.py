@@ -26,7 +26,7 @@ TILES = tile_choices(
     "BM BN BK WM WN TM TN",
     (64, 32, 8, 64, 32, 8, 8),  # one warp
     (32, 64, 4, 16, 64, 4, 8),  # two warps down, WM is not WN
-    (32, 128, 4, 32, 64, 8, 8),  # 4 by 8 lanes, the others have 8 by 4 or as many
+    (32, 128, 4, 32, 64, 8, 8),  # 4 by 8 lanes; the others have at least as many down as across
     (64, 128, 4, 32, 32, 8, 4),  # two warps down, four across
     (128, 16, 4, 128, 16, 16, 4),  # four runs down
 )
@@ -67,7 +67,7 @@ SLOW = (
 
 
 def _merged(trial: GemmTrial) -> str:
-    """That each run of four is read by one instruction, as far as anyone knows here; "" where it is not."""
+    """A remark that one instruction reads each run of four, or "" where the compiler says otherwise."""
     if why_no_compiler() is not None or active() is not None:
         return "With unsigned indices each run of four can be read by one 128-bit instruction. "
     code = compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
@@ -78,7 +78,7 @@ def _merged(trial: GemmTrial) -> str:
 
 
 def _in_another_order(trial: GemmTrial) -> str:
-    """What is said of warps or lanes that are numbered down their columns; with 16 × 2 lanes it costs."""
+    """A remark on warps or lanes that are numbered in another order than the text's, or ""."""
     seen = Seen.of(trial)
     usual = (marked(axis.right(seen.tiles), seen.tiles, axis, seen.stored[axis].shape[1]) for axis in AXES)
     if all((places == seen.stored[axis]).all() for axis, places in zip(AXES, usual)):
@@ -113,7 +113,7 @@ def _check_places(trials: Sequence[GemmTrial]) -> None:
     seen = [Seen.of(trial) for trial in trials]
     _check_stores(seen, [each for each in seen if each.astray])
     if any(trial.error("uninitialised_read") for trial in trials):
-        return  # what is missing among the reads then says less than the finding
+        return  # the finding says more than the reads that are missing
     for axis, array in ((ROWS, "As"), (COLUMNS, "Bs")):
         _check_reads(seen, axis, array)
     wrong = [trial for trial in trials if trial.wrong.any()]
@@ -133,7 +133,7 @@ def _check_places(trials: Sequence[GemmTrial]) -> None:
 
 
 def _only_the_last_tile(trial: GemmTrial) -> bool:
-    """Where `acc` is cleared before each tile."""
+    """Whether C is the product of the last tiles, as if `acc` were cleared before each."""
     q, BK = trial.problem, trial.tiles.BK
     return trial.equals(q.alpha * (q.A[:, -BK:] @ q.B[-BK:]) + q.beta * q.C)
 

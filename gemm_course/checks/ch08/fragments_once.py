@@ -85,7 +85,7 @@ def _refuse_fragments_in_the_wrong_row(trial: WarpTrial) -> None:
     """Name fragments that are looked for below each other instead of side by side, or the other way round."""
     finding = trial.error("out_of_bounds")
     told = SECOND_FRAGMENTS.get(call_at(trial.kernel, finding.line))
-    if told and trial.shape == SIZES[0]:  # one block and one step: no place can come from theirs
+    if told and trial.shape == SIZES[0]:  # with one block and one step no place comes from their numbers
         raise Refused(told, f"{trial.line(finding)}. {trial.about}.")
 
 
@@ -176,7 +176,7 @@ LIKELY = (
 
 
 def _refuse_columns_first(trial: WarpTrial) -> None:
-    """Name an order that does not fit the tiles."""
+    """Refuse COL_MAJOR: the tiles' rows come first."""
     for matrix in "ab":
         if "COL_MAJOR" in passed(trial.kernel, f"wmma_load_{matrix}", 3):
             raise Refused(

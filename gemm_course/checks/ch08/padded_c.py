@@ -61,7 +61,7 @@ def _try(kernel, m: int, n: int, ldc: int, alpha: float, beta: float) -> Trial:
 
 
 def _left(trial: Trial, load: int, store: int) -> np.ndarray | None:
-    """C where rows are taken to be so far apart in loads and in stores; None where that is outside C."""
+    """C if rows are taken to be this far apart in loads and in stores; None where that is outside C."""
     m, n, _, alpha, acc, beta, C = trial.before.values()
     at, to = (np.arange(m)[:, None] * apart + np.arange(n) for apart in (load, store))
     if max(at.max(), to.max()) >= C.size:
@@ -133,7 +133,7 @@ LIKELY = (
         lambda m, n, ldc: (-(-n // 8) * 8,) * 2,
     ),
     ("Rows are taken to be m elements apart. They are `ldc` apart.", lambda m, n, ldc: (m, m)),
-)  # message, (m, n, ldc) -> rows apart in loads, and in stores
+)  # the message; (m, n, ldc) -> how far apart rows are taken to be in loads, and in stores
 
 
 def _likely(trial: Trial) -> str:

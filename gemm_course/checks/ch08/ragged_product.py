@@ -20,9 +20,9 @@ from gemm_course.checks.engines.wmma import (
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
 SIZES = ((16, 32, 16), (17, 30, 20), (5, 3, 7), (31, 16, 33), (16, 41, 1))  # m, n, k
-ACCUMULATORS = "acc"  # as given
-LANE_COLUMNS = 8  # of C, that a lane stores
-FEW_LANES = 8  # of a warp, on average, that take part in a store
+ACCUMULATORS = "acc"  # their name in the given part of the kernel
+LANE_COLUMNS = 8  # columns of C that a lane stores
+FEW_LANES = 8  # a store with fewer lanes of a warp, on average, gets a remark
 BESIDE = (2, 3)  # rows and columns of C's array that are not the kernel's
 
 
@@ -65,7 +65,7 @@ def _passed(trial: WarpTrial) -> str:
 
 
 def _stores(kernel) -> bool:
-    """Something is done with the accumulators: they are stored, or C is."""
+    """Whether the accumulators are stored, or anything is stored into C."""
     written = Written(kernel)
     return bool(written.stores(written.parameters[-1]) or written.calls("wmma_store"))
 
@@ -129,11 +129,11 @@ BY_PLACE_IN_TILE = {
     (True, True): "add `row0` to the row and `col0` to the column",
     (True, False): "add `row0` to the row",
     (False, True): "add `col0` to the column",
-}  # of rows, of columns
+}  # (whether rows, whether columns are guarded by the place in the tile)
 
 
 def _guarded_by_place_in_tile(trial: WarpTrial, rows: bool, columns: bool) -> bool:
-    """What is stored of C's array is what a guard lets through that forgets where the tile begins."""
+    """Whether a guard that forgets where the tile begins lets through just what is stored."""
     m, n, _ = trial.shape
     row, column = np.indices(trial.after["C"].shape)
     expected = ((row % SIDE if rows else row) < m) & ((column % SIDE if columns else column) < n)
@@ -143,7 +143,7 @@ def _guarded_by_place_in_tile(trial: WarpTrial, rows: bool, columns: bool) -> bo
 
 
 def _guarded_by_first_column(trial: WarpTrial) -> bool:
-    """What is stored, within C's array and outside, is all 8 columns wherever the first of them is in C."""
+    """Whether all 8 columns of a lane are stored, in C's array and outside, wherever the first is in C."""
     m, n, _ = trial.shape
     width, ends = trial.after["C"].shape[1], -(-n // LANE_COLUMNS) * LANE_COLUMNS
     expected = np.zeros_like(trial.after["C"], bool)
@@ -153,13 +153,13 @@ def _guarded_by_first_column(trial: WarpTrial) -> bool:
 
 
 def _clamps(kernel) -> bool:
-    """A place in C is cut to the last row or column by `min`."""
+    """Whether `min` cuts a place in C to the last row or column."""
     written = Written(kernel)
     return any(store.index.calls("min") for store in written.stores(written.parameters[-1]))
 
 
 def _m_and_n_swapped(trial: WarpTrial) -> bool:
-    """What is stored of C's array is what lies above row n and left of column m."""
+    """Whether just the part of C's array above row n and left of column m is stored."""
     m, n, _ = trial.shape
     columns, rows = (blocks * SIDE for blocks in trial.grid)
     expected = np.zeros_like(trial.after["C"], bool)
@@ -203,7 +203,7 @@ def _too_much(trial: WarpTrial, surplus: np.ndarray, trials: Sequence[WarpTrial]
 
 
 def _to_the_end(trial: WarpTrial, surplus: np.ndarray) -> bool:
-    """The last row or column stored is that of the array or of the launch: no slip by one."""
+    """Whether the last row or column stored is that of the array or the launch, and so no slip by one."""
     launched = (blocks * SIDE for blocks in trial.grid[::-1])
     last_row, last_column = (min(sizes) - 1 for sizes in zip(surplus.shape, launched))
     return bool(surplus[last_row].any() or surplus[:, last_column].any())
@@ -239,7 +239,7 @@ def _check_numbers(trial: WarpTrial) -> None:
 
 
 def _check_route(trial: WarpTrial) -> None:
-    """The results went through shared memory and not straight from the registers of some lane."""
+    """Refuse results that did not go through shared memory, but straight from a lane's registers."""
     if not calls_of(trial.kernel, "wmma_store"):
         raise Refused(
             "The numbers are right, but the kernel takes it for granted which lane holds which element. That "

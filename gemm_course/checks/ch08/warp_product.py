@@ -67,13 +67,13 @@ def warp_product(make_product):
 
 
 def _check_begun(kernel) -> None:
-    """Nothing has begun as long as no fragment is declared and nothing is multiplied."""
+    """Raise NothingYet as long as no fragment is declared and nothing is multiplied."""
     if not calls_of(kernel, "wmma_") and not calls_of(kernel, "local.array") and not _multiplies(kernel):
         raise nothing_yet()
 
 
 def _multiplies(kernel) -> bool:
-    """Two elements of arrays are multiplied somewhere."""
+    """Whether two elements of arrays are multiplied somewhere."""
     products = Written(kernel).operations("*")
     return any(all(isinstance(side, Element) for side in product.sides) for product in products)
 

@@ -89,7 +89,7 @@ def _check_findings(trial: RingTrial, slots: int) -> None:
 
 
 def _told(trial: RingTrial, finding: Finding, lack: str) -> str:
-    """The finding; of a race between a copy and a read, what is missing between them."""
+    """The finding in words; for a race between a copy and a read, what is missing between them."""
     reading = set(trial.accesses("load")["line"])
     threads = {line in reading: (thread, line) for thread, line in _both(finding)}
     if finding.kind != "shared_race" or len(threads) < 2:
@@ -159,7 +159,7 @@ def _one_group_for_several(loop: TileLoop) -> list[int]:
 
 
 def _conditional_commit(loop: TileLoop) -> bool:
-    """A commit stands in an `if` within the loop."""
+    """Whether a commit stands in an `if` within the loop."""
     return any(branch.calls("cp_async_commit") for branch in loop.loop.branches)
 
 
@@ -224,7 +224,7 @@ def _check_tiles(trial: RingTrial) -> None:
 
 
 def _check_constants(trial: RingTrial) -> None:
-    """What `cp_async_wait` is passed is a number or a name from outside the kernel, as the compiler wants."""
+    """Refuse a `cp_async_wait` of anything but a number or a name from outside: it does not compile."""
     known = inspect.getclosurevars(trial.kernel.py_func)
     outside = {**known.globals, **known.nonlocals}
     for wait in trial.written.calls("cp_async_wait"):

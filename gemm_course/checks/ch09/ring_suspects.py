@@ -12,7 +12,7 @@ WORDS = {
     "barrier": "has no barrier in its loop",
     "slot": "fills a slot too early",
 }
-WHY_NOT = {  # the first ring that is taken for another: after it few others can be wrong
+WHY_NOT = {  # (ring, wrong bug); the first mistake is named, so later rings need few messages
     ("W", "wait"): "W is right with one tile. Who never waits cannot be right even then.",
     ("W", "barrier"): "W has no finding with one tile. Without a barrier others' elements are read at once, "
     "with the first tile.",

@@ -37,7 +37,7 @@ def two_slots(kernel):
 
 
 def _check_begun(trial: RingTrial) -> None:
-    """The stub fetches nothing beyond the first tile, and has no barrier in its loop."""
+    """Raise NothingYet for the stub: it fetches only the first tile, and has no barrier in its loop."""
     if trial.lanes("load", "A") <= trial.threads and trial.barriers_per_block <= 1:
         raise nothing_yet()
 
@@ -94,7 +94,7 @@ def _barriers_before_the_products(trial: RingTrial) -> bool:
 
 
 def _stores_into_what_is_read(trial: RingTrial) -> bool:
-    """Barriers come after the stores of the loop, and still a store meets a read."""
+    """Whether barriers come after the stores. If these still race, they go into the slot that is read."""
     barriers = TileLoop(trial).lines("syncthreads")
     stores = trial.accesses("store")["line"]
     return bool(barriers) and max(barriers) > max(stores)

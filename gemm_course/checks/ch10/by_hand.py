@@ -116,7 +116,7 @@ def _refuse_findings(trial: WarpTrial) -> None:
 
 
 def _counts_columns(finding: Finding) -> bool:
-    """Lane 1 names row 0, column 1, where it should name row 1, column 0."""
+    """Whether lane 1 names row 0, column 1, where it should name row 1, column 0."""
     return finding.element == (0, 1) and (1, 0, 0) in finding.threads
 
 
@@ -381,7 +381,7 @@ def _check_numbers(trial: WarpTrial) -> None:
 
 
 def _multiplies_in_the_loop(kernel) -> bool:
-    """A product is in a loop with the tiles' barriers, or there is none to judge by."""
+    """Whether a product is in a loop with the tiles' barriers, or there is no such loop."""
     fetching = [loop.text for loop in Written(kernel).loops if loop.calls("syncwarp")]
     return not fetching or not calls_of(kernel, "mma_") or any("mma_" in text for text in fetching)
 

@@ -23,7 +23,8 @@ def product_clocks(answer):
     """(clocks of products, of pauses, percent of cuBLAS at most) for mma_sync's recorded profile."""
     given, right = numbers(*NAMES)(answer), _right()
     for place, name in enumerate(NAMES):
-        fits = name == "pauses" and _near(given[0] + given[1], _counted()[1], 1e-4)  # with clocks as given
+        # The pauses may also be right beside the clocks of products that the learner has given.
+        fits = name == "pauses" and _near(given[0] + given[1], _counted()[1], 1e-4)
         if not fits and not _near(given[place], right[place], NEAR[place]):
             message = next((words for words, wrong in _slips()[place] if _near(given[place], wrong)), None)
             raise Refused(message or OTHERWISE[place], f"`{name}` is {_shown(given[place])}.")
@@ -49,7 +50,7 @@ def _right() -> tuple[float, float, float]:
     return least, clocks - least, SHARE * clocks / least
 
 
-# Clocks that differ by 0.4 %, with the products of the empty set or without, leave pauses that differ by 2 %.
+# Two ways to count the products differ by 0.4 % in their clocks, and so by 2 % in the pauses that are left.
 NEAR = (0.006, 0.02, 0.006)
 
 

@@ -9,7 +9,7 @@ from gemm_course.checks.kits import given_producer, two_roles
 from lockstep import Finding
 
 PARAMETERS = ("full", "empty", "As", "Bs", "acc", "lane", "steps", "slots")
-DEPTH = 16  # of one wgmma
+DEPTH = 16  # steps along k of one wgmma
 
 
 @exercise(
@@ -139,7 +139,7 @@ def _of_the_ring(role: Role, message: str, finding: Finding | None) -> str:
 
 
 def _gives_back_early(role: Role, pending: str) -> bool:
-    """One group is left running, and the slot that is given back is this step's."""
+    """Whether one group is left running while this step's slot is given back."""
     return pending == "1" and role.of("mbarrier_arrive")[0].at(1) == role.of("mbarrier_wait")[0].at(1)
 
 

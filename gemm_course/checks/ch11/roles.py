@@ -61,7 +61,7 @@ class Role:
         return found
 
     def check_begun(self, prefixes: tuple[str, ...]) -> None:
-        """Nothing has begun as long as no instruction of this notebook is called."""
+        """Raise NothingYet as long as no instruction of this notebook is called."""
         if not any(call.name.split(".")[-1].startswith(prefixes) for call in self.written.calls()):
             raise nothing_yet()
 
@@ -84,7 +84,7 @@ class Role:
         )
 
     def line(self, finding: Finding) -> str:
-        """The learner's line of a finding; that it is in the given part, if it is."""
+        """The learner's line of a finding, or that it shows in the part that is given."""
         if finding.function == self.function.py_func.__name__:
             return line_at(self.function, finding.line)
         return "It shows in the part that is given"

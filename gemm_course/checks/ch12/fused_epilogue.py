@@ -43,7 +43,7 @@ def fused_epilogue(make_fused):
 
 
 def _check_begun(trial: Trial) -> None:
-    """The stub computes the product, and nothing in it speaks of C."""
+    """Raise NothingYet for the stub: it computes the product and never names C."""
     if trial.own_name("C") not in trial.written.names:
         raise nothing_yet()
 
@@ -174,7 +174,7 @@ def _check_numbers(trial: Trial) -> None:
 
 
 def _check_fused(trial: Trial) -> None:
-    """One pass: C is stored once and never read, a bias is read once per thread."""
+    """Refuse a C that is read or stored twice, a bias that a thread reads again, and float64."""
     m, n = trial.before["m"], trial.before["n"]
     if trial.lanes("load", "C"):
         raise Refused(

@@ -100,7 +100,7 @@ def _check_that_the_count_decides(kernel, trial: Trial) -> None:
 
 
 def _check_the_second_fence(trial: Trial) -> None:
-    """A fence between the count and what the last block reads, by any of its threads: no run shows it."""
+    """Refuse a kernel without a fence between the count and the last block's loads; no run shows its lack."""
     fences, counts = _calls(trial, "threadfence"), _counts(trial)
     if fences and not any(fence > min(counts) for fence in fences):
         raise Refused(
@@ -296,7 +296,7 @@ def _first_call(trial: Trial, name: str) -> float:
 
 
 def _calls(trial: Trial, name: str) -> list[int]:
-    """The lines of all of them."""
+    """The lines that call a function of this name."""
     return [call.line for call in trial.written.calls(name)]
 
 

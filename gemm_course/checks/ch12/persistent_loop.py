@@ -73,7 +73,7 @@ def _check(trial: Trial) -> None:
 
 
 def _check_who_stores(trial: Trial, where: str) -> None:
-    """Elements stored more often than once, or not by all who should."""
+    """Refuse elements that are stored more than once, and tiles that no block computes."""
     stored, elements = trial.lanes("store", "C"), trial.after["C"].size
     blocks, never = trial.grid[0], np.isnan(trial.after["C"])
     if blocks == 1:
@@ -158,7 +158,7 @@ def _likely(trial: Trial, wrong: np.ndarray) -> str:
 
 
 def _step(A: np.ndarray, B: np.ndarray, k0: int) -> np.ndarray:
-    """What `add_products` adds to C from k0 on."""
+    """What `add_products` adds to C for the steps along k from k0 on."""
     return A[:, k0 : k0 + SIDE] @ B[k0 : k0 + SIDE]
 
 

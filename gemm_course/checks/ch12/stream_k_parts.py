@@ -16,7 +16,7 @@ SITUATIONS = (
     (9, 4, 3),
     (5, 1, 3),
 )
-MOST = 12  # blocks of a situation that are asked for
+MOST = 12  # blocks of each situation that are asked for at most
 CASES = tuple((b, *each) for each in SITUATIONS for b in range(min(each[0], MOST)))
 
 
@@ -42,7 +42,7 @@ def _range(block, blocks, tiles, steps) -> tuple[int, int]:
 
 
 def _cut(at: int, stop: int, steps: int) -> list[tuple[int, int, int]]:
-    """Steps at to stop - 1, cut where tiles end."""
+    """The steps from ``at`` to ``stop - 1``, cut where tiles end."""
     parts = []
     while at < stop:
         tile, first = divmod(at, steps)

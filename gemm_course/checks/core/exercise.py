@@ -32,7 +32,7 @@ class Exercise:
     def __init__(self, number: str, start: str, hints: tuple[str, ...], prove: Callable[..., str]):
         self.number, self.name, self.start, self.hints = number, prove.__name__, start, hints
         self.right: Callable | None = None  # the right answer, where it is a function
-        self.slips: tuple = ()  # of a table exercise: each likely mistake and the answer that makes it
+        self.slips: tuple = ()  # a table exercise's likely mistakes, each with the answer that it gives
         self._prove = prove
         functools.update_wrapper(self, prove)
 
@@ -83,7 +83,7 @@ def exercise(number: str, *, start: str, hints: tuple[str, ...]):
 
 
 def nothing_yet() -> NothingYet:
-    """To raise where the learner has not begun: the exercise's own ``start`` is said."""
+    """The error for a learner who has not begun: the verdict then says the exercise's ``start``."""
     return NothingYet("")
 
 

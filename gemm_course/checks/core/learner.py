@@ -27,8 +27,8 @@ from .exercise import Refused, nothing_yet
 from .source import defined_but_not_returned, is_stub, prints_only
 from .written import source_line
 
-MOST_ITERATIONS = 3_000  # of a loop: the problems here are small, so more means that it does not end
-MOST_LINES = 1_000_000  # of a plain function that one call may run: no exercise needs a tenth
+MOST_ITERATIONS = 3_000  # of a loop; the problems are small, so a longer loop never ends
+MOST_LINES = 1_000_000  # of a plain function that one call may run; no exercise needs a tenth of them
 
 _PLAIN_WORD = re.compile(r"(the|this|there|an|only|a(?! (is|has|takes|calls|was)\b)) ")
 
@@ -36,7 +36,7 @@ _PLAIN_WORD = re.compile(r"(the|this|there|an|only|a(?! (is|has|takes|calls|was)
 
 
 def function_of(given: Any, parameters: tuple[str, ...]) -> Callable:
-    """The learner's plain function, once it is one that takes as many arguments as ``parameters``."""
+    """The learner's plain function; refused unless it takes as many arguments as ``parameters``."""
     if hasattr(given, "py_func") or _is_configured(given):
         raise Refused("This must be an ordinary Python function: leave out `@cuda.jit`. Nothing is launched.")
     if not callable(given):
@@ -46,7 +46,7 @@ def function_of(given: Any, parameters: tuple[str, ...]) -> Callable:
 
 
 def factory_of(given: Any, sizes: tuple[str, ...]) -> Callable:
-    """A function that takes these sizes and returns a kernel (or device function); that itself is refused."""
+    """The learner's function from sizes to a kernel or device function; the kernel itself is refused."""
     if hasattr(given, "py_func"):
         named = " and ".join(filter(None, (", ".join(sizes[:-1]), sizes[-1])))
         what = "device function" if getattr(given, "targetoptions", {}).get("device") else "kernel"
@@ -103,9 +103,9 @@ def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: 
 
 @contextmanager
 def _ends(function: Callable) -> Iterator[None]:
-    """Stop the learner's code, as Refused, once it has run MOST_LINES lines: a `while` that never ends.
+    """Raise Refused when the learner's code has run MOST_LINES lines, as in a `while` that never ends.
 
-    A debugger or a tracer that is at work already is left alone.
+    Does nothing where a debugger or a tracer is at work already.
     """
     filename, lines = getattr(getattr(function, "__code__", None), "co_filename", None), 0
 
@@ -140,7 +140,7 @@ def _why_not_whole(error: Exception) -> str:
 
 
 def _drawn(answer: Any) -> Any:
-    """What an iterator, such as a generator, gives, as a list; any other answer as it is."""
+    """The items of an iterator, such as a generator, as a list; any other answer as it is."""
     if not isinstance(answer, Iterator):
         return answer
     items = list(islice(answer, MOST_ITERATIONS + 1))
@@ -189,7 +189,7 @@ def nothing_happens(kernel: Any) -> Refused:
 
 
 def kernel_of(given: Any, parameters: tuple[str, ...]) -> Any:
-    """The learner's kernel, once it is a ``cuda.jit`` one that takes as many arguments as ``parameters``."""
+    """The learner's kernel; refused unless it is under ``cuda.jit`` and takes as many arguments."""
     if given is None or given is Ellipsis:
         raise nothing_yet()
     if _is_configured(given):
@@ -223,13 +223,14 @@ def device_function_of(given: Any, parameters: tuple[str, ...]) -> Any:
 
 
 def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, own: Any = None, **options) -> Report:
-    """Emulate the learner's kernel; what the emulator refuses, or a loop without end, is said as Refused.
+    """Emulate the learner's kernel. Raises Refused for what the emulator refuses and for a loop without end.
 
-    own: the device function that is the learner's, where the kernel around it is the course's.
+    own: the learner's device function, where the kernel around it is the course's.
     """
     written = (own or kernel).py_func
     options.setdefault("step_limit", MOST_ITERATIONS)
-    options.setdefault("strict", True)  # two threads with one element: somebody does another's work
+    # Where two threads store one element, one of them does the other's work.
+    options.setdefault("strict", True)
     try:
         return emulate(kernel, grid, block, *args, **options)
     except LaunchError as error:
@@ -278,7 +279,7 @@ def _import_of(sentence: str) -> str:
 
 
 def _instead_of(sentence: str) -> str:
-    """What a kernel has for NumPy's products of arrays."""
+    """What a kernel uses instead of NumPy's products of arrays."""
     return next((f" {advice}" for name, advice in INSTEAD.items() if f"np.{name} " in sentence), "")
 
 
@@ -287,7 +288,7 @@ INSTEAD = dict.fromkeys(("outer", "dot", "matmul", "add.outer", "multiply.outer"
 
 
 def _sentence(text: str) -> str:
-    """The emulator's words as a sentence; a name that begins them, as `cuda.grid`, keeps its small letter."""
+    """The emulator's message as a sentence; a name at its start, such as `cuda.grid`, is not capitalised."""
     begun = text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text
     return begun if begun.endswith((".", "?", "!")) else f"{begun}."
 

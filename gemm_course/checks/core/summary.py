@@ -32,7 +32,7 @@ class Chapter:
 
 @dataclass(frozen=True, repr=False)
 class Progress:
-    """A learner's way so far, as text and as HTML. ``following``: what to do next, in a sentence."""
+    """What a learner has passed so far, as text and as HTML. ``following``: what to do next, a sentence."""
 
     chapters: Sequence[Chapter]
     following: str
@@ -75,7 +75,7 @@ class Progress:
 
 
 def summary(names: Mapping[str, str], done: Mapping[str, str]) -> Progress:
-    """Make the table: ``names`` of all checkers by number, in order, and the exercises ``done``."""
+    """Make the table. names: number -> checker, in the course's order. done: what has passed, by number."""
     chapters = []
     for chapter in dict.fromkeys(number[:2] for number in names):
         numbers = _by_place(chapter, [number for number in names if number.startswith(f"{chapter}.")])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gemm_course.figures.colours import EDGE, INK, OPEN, OPEN_PALE, PAPER, PASSED, PASSED_PALE
 
-# Ground, text, heading, edge. What nobody has tried yet is as quiet as the page, in the theme's colours.
+# The colours of ground, text, heading and edge. Before an attempt they are the page's own.
 GREEN, AMBER = (PASSED_PALE, INK, PASSED, PASSED), (OPEN_PALE, INK, OPEN, OPEN)
 QUIET = ("transparent", "inherit", "inherit", EDGE)
 NOT_YET, NOT_TRIED = "Not yet", "Not tried yet"
@@ -70,7 +70,7 @@ class Verdict:
 
     @property
     def _inner(self) -> str:
-        """The colours of what has a box of its own in the answer: code, hints."""
+        """The colours of the boxes within a verdict: code and hints."""
         return f"background:{PAPER};color:{INK}" if self.begun else "color:inherit"
 
     def _where_html(self) -> str:

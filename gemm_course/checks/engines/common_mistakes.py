@@ -15,7 +15,7 @@ class Mistake:
     """A likely mistake: ``message`` names it where the kernel's result is the one that ``predict`` computes.
 
     predict: problem -> C, (m, n), as the mistake would leave it, or None if it would not show. on_square:
-    compare on a square problem instead of the one that failed; elsewhere swapped indices leave the arrays.
+    compare on a square problem instead of the one that failed, as swapped indices leave other arrays.
     """
 
     message: str

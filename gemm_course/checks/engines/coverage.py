@@ -32,13 +32,13 @@ from .trial import Trial, try_kernel
 
 FETCH = ("m", "n", "k", "k0", "A", "B", "As", "Bs")
 FETCHES = ("m", "n", "k", "k0", "A", "B")  # the arguments of the kernel around it
-EVERYWHERE = 3  # so many of the tile choices are tried in every situation, the others at the edges alone
+EVERYWHERE = 3  # tile choices that are tried in every situation; the others are tried at the edges alone
 Element = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class CoverageSlip:
-    """A likely mistake in who fetches what: ``times`` says how often each element is stored then.
+    """A likely mistake in who fetches what; ``times`` says how often it stores each element.
 
     times: tiles -> {"As": counts, "Bs": counts}, arrays of the tiles' shapes; one of them may be left out.
     """
@@ -61,11 +61,11 @@ class Coverage:
     on_values: Callable[["Fetched", str], str | None]
 
     def function(self, given: Any, tiles: Tiles) -> Any:
-        """What the factory makes for this choice, once it is a device function with the right parameters."""
+        """The factory's function for this choice; refused unless it is a device function for FETCH."""
         return device_function_of(call(factory_of(given, self.tiles[0].names), *tiles), FETCH)
 
     def prove(self, given: Any) -> int:
-        """Refuse a factory whose functions do not store every element once, right; return the tiles tried."""
+        """Refuse functions that do not store each right element once; return the number of tiles tried."""
         tried = 0
         for number, tiles in enumerate(self.tiles):
             function = self.function(given, tiles)
@@ -85,7 +85,7 @@ class Coverage:
 
 
 def _stores(function: Any, tiles: Tiles) -> bool:
-    """Whether a function that names no element itself stores any, in functions that it calls."""
+    """Whether a function whose source names no element stores any in functions that it calls."""
     return any(fetch(function, tiles, *situations(tiles)[0]).stores.values())
 
 
@@ -222,7 +222,7 @@ def _check_stores(done: Fetched, array: str, slips: Sequence[CoverageSlip]) -> N
             raise Refused(slip.message, place)
     _check_divergence(done)
     if done.stores_beside(array):
-        return  # the emulator's own words say where
+        return  # the emulator's message says where
     raise Refused(_holes(done, array, times) if (times == 0).any() else _again(done, array, times), place)
 
 
@@ -319,7 +319,7 @@ BLOCK_IN_THE_TILE = (
 
 
 def _block_in_the_tile(finding: Finding, done: Fetched) -> bool:
-    """Whether an index is beside its tile by just the block's first row or column."""
+    """Whether an index misses its tile by exactly the block's first row or column."""
     if finding.kind != "out_of_bounds" or finding.array not in ("As", "Bs"):
         return False
     (x, y, _), axis = finding.block, 0 if finding.array == "As" else 1
@@ -399,7 +399,7 @@ def _reasons(done: Fetched, array: str, held: np.ndarray, wrong: np.ndarray) -> 
 
 
 def _block_left_out_of_the_index(done: Fetched, array: str, held: np.ndarray) -> bool:
-    """Whether this is the first block's tile, with this block's zeros or without."""
+    """Whether the tile holds what the first block's should, with this block's zeros or without them."""
     first = done.wanted(array, at=(0, 0))
     return any((held == tile).all() for tile in (first, np.where(done.inside(array), first, 0)))
 
@@ -427,7 +427,7 @@ def _ends_swapped(done: Fetched, array: str, held: np.ndarray) -> bool:
 
 
 def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
-    """Something was read where the matrix has ended: which of its two ends was not guarded?"""
+    """Which of a matrix's two ends was not guarded, where something was read beyond them."""
     missed, q, matrix = np.argwhere(np.isnan(held)), done.problem, array[0]
     if any(each.is_slice for each in Written(done.function).elements()):
         return (
@@ -465,7 +465,7 @@ def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
 
 
 def _guards_the_place_in_the_tile(done: Fetched, array: str, axis: int) -> bool:
-    """Whether the guard is right where tile and matrix begin together: there both places are one."""
+    """Whether the guard is right in the first tile, where a place in the tile is the place in the matrix."""
     BM, BN, BK = done.tiles.block_tile
     ends = {"m": BM - BM // 4 - 1, "n": BN - BN // 4 - 1, "k": BK - max(1, BK // 4)}
     first = fetch(done.function, done.tiles, done.problem.but(**ends), (0, 0), 0)
@@ -475,6 +475,6 @@ def _guards_the_place_in_the_tile(done: Fetched, array: str, axis: int) -> bool:
 
 
 def _goes_one_too_far(done: Fetched, array: str, places: np.ndarray, axis: int, end: int) -> bool:
-    """Only the first place past the end is filled, although the tile reaches further."""
+    """Whether only the first place past the end is filled, although the tile reaches further."""
     start = done.source(array, (0, 0))[axis]
     return set(start + places) == {end} and start + done.shape(array)[axis] > end + 1

@@ -53,7 +53,7 @@ def _race(finding: Finding, trial: GemmTrial) -> str:
 
 
 def _waits_too_early(finding: Finding, trial: GemmTrial) -> bool:
-    """There are two barriers per tile, and one of them comes before the store that a read must wait for."""
+    """Whether one of two barriers per tile comes before the store that a read must wait for."""
     if trial.tiles is None:
         return False
     tiles = -(-trial.problem.k // trial.tiles.block_tile[2])
@@ -62,7 +62,7 @@ def _waits_too_early(finding: Finding, trial: GemmTrial) -> bool:
 
 
 def _told(finding: Finding, trial: GemmTrial) -> str:
-    """The emulator's words about two threads, and whose they are; a line of a kit's function is not told."""
+    """The emulator's message about two threads, with their block. A kit's function is named, not its line."""
     message, (x, y, _) = finding.message, finding.block
     for line in (finding.line, finding.other_line):
         at = trial.report.accesses.query("line == @line and array == @finding.array")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAMES = ("A", "out")
-BEHIND = 8  # floats behind each row of A's tile, NaN: rows go on where the matrix does, whole sectors
+BEHIND = 8  # NaN floats behind each row of A's tile, a whole sector, since a matrix goes on there
 
 
 @dataclass(kw_only=True)
@@ -93,7 +93,7 @@ def _check_indices(kernel: Any) -> None:
 
 
 def first_error(trial: Trial) -> Finding | None:
-    """The emulator's first error, but a misaligned access before all others, which follow from it."""
+    """The emulator's first error; a misaligned access comes before all others, which follow from it."""
     return trial.error("misaligned_access") or next(iter(trial.report.errors), None)
 
 

@@ -1,7 +1,7 @@
 """A learner's GEMM kernel on trial: adversarial problems, the first failure located and its cause named.
 
-A wrong result is explained by computing what likely mistakes would give: the one that gives just this result
-is named. Kernels take (m, n, k, alpha, A, B, beta, C).
+To explain a wrong result, the checker computes what each likely mistake would give, and names the one that
+gives just this result. Kernels take (m, n, k, alpha, A, B, beta, C).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -99,9 +99,9 @@ def try_on(
 class Likely:
     """What an exercise expects to go wrong; it is looked for before what goes wrong in any GEMM kernel.
 
-    results: known by the numbers that come out. guards: known by what is stored. findings: what a kind of
-    finding means here, (finding, trial) -> words, or None; then a factory's shared words are said, and if
-    there are none, the emulator's. too_coarse: trial -> the cause of numbers that are nearly right, or None.
+    results: mistakes known by the numbers that come out. guards: mistakes known by what is stored. findings:
+    kind of finding -> (finding, trial) -> what it means here, or None; then the factory's shared words are
+    used, or else the emulator's. too_coarse: trial -> the cause of numbers that are nearly right, or None.
     """
 
     results: Sequence[Mistake] = ()
@@ -280,7 +280,8 @@ SIZES_FROM_SHAPE = (
     "Take the sizes from `m, n, k`, not from `.shape`: the rows of the arrays may be longer than the matrix "
     "is wide, and the rest is not yours."
 )
-PASSED_BY = ("barrier_after_exit", "barrier_in_branch")  # advice, and yet no way to write a GEMM
+# The emulator only advises against these, but a GEMM kernel must not have them.
+PASSED_BY = ("barrier_after_exit", "barrier_in_branch")
 FINDING_WORDS = {
     "out_of_bounds": "The kernel accesses elements outside its arrays. ",
     "global_race": "Two threads access the same element. ",

@@ -78,7 +78,7 @@ class GemmFactory:
         for trial in whole.values():
             for lesson in self.lessons:
                 lesson(trial)
-        if no_float64 in self.lessons:  # where beta is not 0 another line stores
+        if no_float64 in self.lessons:  # on the other problems beta is not 0, and another line stores
             for trial in trials:
                 no_float64(trial)
         most = max(whole.values(), key=lambda trial: trial.multiply_adds_per_step)
@@ -90,7 +90,7 @@ class GemmFactory:
         return try_on(kernel, self.geometry(tiles), self.whole_problem(tiles), tiles=tiles, **options)
 
     def _try_on_others(self, kernel: Any, tiles: Tiles) -> GemmTrial:
-        """On whole tiles, after the first choice ran: a refusal depends on these sizes, and names them."""
+        """Try a later choice on whole tiles. The first choice ran, so a refusal names the sizes."""
         try:
             return self.try_on_whole_tiles(kernel, tiles)
         except Refused as refused:
@@ -147,7 +147,7 @@ SHARED_FINDINGS = {**FINDINGS, "uninitialised_read": uninitialised}
 
 
 def _in_turn(own: Mapping[str, Words], shared: Mapping[str, Words]) -> dict[str, Words]:
-    """For each kind of finding its own words, and the shared ones if it has none."""
+    """For each kind of finding the exercise's own words, or the shared ones where it has none."""
 
     def either(kind: str) -> Words:
         asked = [words[kind] for words in (own, shared) if kind in words]

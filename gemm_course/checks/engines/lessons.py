@@ -49,7 +49,7 @@ def uninitialised(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def no_float64(trial: Trial) -> None:
-    """No operation is in float64; else the message names the line and the literal."""
+    """Refuse operations in float64; the message names the line and the literal."""
     if len(trial.float64):
         lines = sorted(trial.float64["line"].unique())
         line, why = passed_on(trial.written, lines) or (lines[0], why_float64(trial.written, lines))
@@ -60,7 +60,7 @@ def no_float64(trial: Trial) -> None:
 
 
 def no_number_beside(trial: GemmTrial) -> None:
-    """No element of A or B stands beside a bare zero, `A[...] if ... else 0.0`: that converts it twice."""
+    """Refuse `A[...] if ... else 0.0`: the bare zero makes a float64 of A's element, and back again."""
     found = number_beside(trial.written, [trial.own_name(name) for name in "AB"])
     if found is None:
         return
@@ -75,7 +75,7 @@ def no_number_beside(trial: GemmTrial) -> None:
 
 
 def not_in_shared(trial: GemmTrial) -> None:
-    """The block's shared memory has no room for the accumulators as well; padded tiles are fine."""
+    """Refuse shared memory that has room for the accumulators too; padded tiles are fine."""
     BM, BN, BK = trial.tiles.block_tile
     tiles_alone = 4 * BK * (BM + BN)
     if trial.report.shared_bytes >= tiles_alone + 4 * BM * BN:
@@ -87,7 +87,7 @@ def not_in_shared(trial: GemmTrial) -> None:
 
 
 def stored_once(trial: GemmTrial) -> None:
-    """The accumulators are not kept in C: it is not read where beta is 0, and stored once."""
+    """Refuse accumulators in C: it must not be read where beta is 0, and must be stored once."""
     q = trial.problem
     if trial.lanes("load", "C") or trial.lanes("store", "C") > q.m * q.n:
         raise Refused(

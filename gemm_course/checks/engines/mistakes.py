@@ -11,7 +11,7 @@ Prediction = Callable[[Problem], np.ndarray | None]
 
 
 def result(q: Problem, AB: np.ndarray) -> np.ndarray:
-    """The C that a kernel stores whose product came out as `AB`, (m, n)."""
+    """The C that a kernel stores if its product is `AB`, (m, n)."""
     return q.alpha * AB + (q.beta * q.C if q.beta else 0)
 
 

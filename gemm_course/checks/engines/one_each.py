@@ -37,7 +37,7 @@ def try_one_each(kernel: Any, names: tuple[str, ...], block: tuple, *inputs, out
 
 
 def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
-    """What stops a kernel that treats many elements, or both indices, as one thing."""
+    """Why a kernel cannot run that treats many elements, or both indices, as one value."""
     written = Written(kernel)
     if name := re.match(r"the name ([A-Za-z]) is not defined", refused.message, re.IGNORECASE):
         return f"{refused.message} {_what_it_knows(written, name[1])}"
@@ -193,7 +193,7 @@ def _explained(trial: Trial, where: str, explain: Explain, wrong: np.ndarray) ->
 
 
 def _refuse_guard(trial: Trial, where: str) -> None:
-    """Raise Refused with the guard that threads pass which store outside `out`."""
+    """Raise Refused, and quote the guard, if threads pass it that store outside `out`."""
     finding, guard = trial.error("out_of_bounds"), guard_of(trial)
     if finding and guard and trial.strays("out"):
         raise Refused(

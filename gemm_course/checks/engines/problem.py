@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-# Two NaN with bits of their own: what is computed with the first never looks like the second, untouched in C.
+# Two NaN with different bits. A result computed from the first never looks like the second, an untouched C.
 PADDING, PADDING_OF_C = np.array([0x7FC0BAD0, 0x7FC0C0DE], np.uint32).view(np.float32)
 EPSILON = float(np.finfo(np.float32).eps)
 
@@ -70,8 +70,8 @@ def _ragged(size: int, blocks: int) -> int:
 class Problem:
     """One product C = alpha * A @ B + beta * C, with inputs that are the same each time it is asked for.
 
-    padding: columns beyond the matrix in every array, A one more than B and C two more, if not 0; they hold
-    NaN. spare_rows: rows beyond the matrix, full of NaN. row_multiple: every row's length is a multiple of
+    padding: columns of NaN beyond the matrix in B's array; if it is not 0, A's has one more and C's two more.
+    spare_rows: rows beyond the matrix, full of NaN. row_multiple: every row's length is a multiple of
     this; the rest of the row is NaN. old_c: "random", or "nan" for one that must not be read.
     """
 

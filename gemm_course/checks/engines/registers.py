@@ -1,9 +1,9 @@
 """Do a kernel's local arrays stay in registers? NVIDIA's compiler decides where it is installed.
 
-It is asked about the kernel with the most to keep, when all else about the answer is right. That takes 0.3 to
-2 seconds, and twice as long again for the lines of an array that leaves. Where it is missing, the emulator's
-advice decides, which follows the source alone (:mod:`lockstep.types.local_indices`);
-tests/checks/test_registers.py compares the two.
+It compiles the kernel with the most results per thread, once all else about the answer is right. That takes
+0.3 to 2 seconds, and twice as long again to find the lines of an array that leaves the registers. Where the
+compiler is missing, the emulator's advice decides, which follows the source alone
+(:mod:`lockstep.types.local_indices`); tests/checks/test_registers.py compares the two.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
     except CannotCompile as reason:
         raise Refused(f"On the emulator the result is right. But {reason}", f"{trial.about}.") from None
     how = f"compiled for an H200 (compute capability {'.'.join(map(str, CAPABILITY))}) with {sizes}"
-    if used.local_bytes <= used.spilled_bytes:  # what there is of it is spilled: single values, no array
+    if used.local_bytes <= used.spilled_bytes:  # only single values are spilled, no array is there
         return f"C{how[1:]}, the kernel takes {_taken(used)}."
     rows, advised = _own_rows(trial), _advice(trial)
     if not advised and not any(map(_is_computed, rows)) and trial.written.calls("print"):
@@ -93,7 +93,7 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
             f"{used.local_bytes} bytes of local memory: take it out before you time the kernel."
         )
     lines = _lines(rows)
-    if advised:  # the code says less of the arrays: there may be several in a line
+    if advised:  # the machine code has lines only, and a line may use several arrays
         names, lines = _names(advised), [finding.line for finding in advised]
     else:
         names = _accessed_in(trial, lines) or names
@@ -118,12 +118,12 @@ def _own_rows(trial: Trial) -> list[Instruction]:
 
 
 def _is_computed(row: Instruction) -> bool:
-    """The address is computed. One that the compiler knows is so far from the stack's begin, in R1."""
+    """Whether the address is computed. One that the compiler knows is an offset from R1, the stack."""
     return not re.search(r"\[R1\b", row.text)
 
 
 def _lines(rows: Sequence[Instruction]) -> list[int]:
-    """The lines of these that compute addresses, or else of all, the most frequent first."""
+    """The lines of computed addresses, or of all if none is computed; the most frequent comes first."""
     computed = [row for row in rows if _is_computed(row)]
     return [line for line, _ in Counter(row.line for row in computed or rows).most_common()]
 

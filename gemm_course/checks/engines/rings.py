@@ -57,7 +57,7 @@ class RingTrial(Trial):
 
 
 def try_ring(kernel: Any, names: tuple[str, ...], m: int, n: int, k: int, choice: str = "") -> RingTrial:
-    """Launch a block of T by T threads per tile of C. names: the kernel's, of m, n, k, A, B and C."""
+    """Launch a block of T by T threads per tile of C. names: the kernel's arguments among these."""
     rng = np.random.default_rng((m, n, k))
     A, B = (rng.uniform(-2, 2, shape).astype(np.float32) for shape in ((m, k), (k, n)))
     given = {"m": m, "n": n, "k": k, "A": A, "B": B, "C": np.full((m, n), np.nan, np.float32)}
@@ -93,7 +93,7 @@ class TileLoop:
 
     @property
     def always_pending(self) -> list[int | None]:
-        """The same of the waits that stand in no `if`."""
+        """What each `cp_async_wait` outside of any `if` is passed."""
         guarded = {call for branch in self.loop.branches for call in branch.calls()}
         return [self._value(call.at(0)) for call in self._waits if call not in guarded]
 
@@ -110,7 +110,7 @@ class TileLoop:
         known = inspect.getclosurevars(self.kernel.py_func)
         try:
             return int(eval(text, {}, {**known.globals, **known.nonlocals}))
-        except Exception:  # whatever it is, it is not known here
+        except Exception:  # its value is not known before the launch
             return None
 
 

@@ -59,12 +59,12 @@ WHOLE = Part("", None)
 
 
 def a_whole_number(what: str, *, floats: bool = False) -> Callable[[Any], int]:
-    """A reader of one whole number; ``what`` it is, in words. floats: 64.0 will do for 64."""
+    """A reader of one whole number. what: its name for the learner. floats: accept 64.0 for 64."""
     return lambda answer: whole_number(_whole_if_it_is(answer) if floats else answer, what)
 
 
 def a_number(answer: Any, name: str = "The answer") -> float:
-    """Read any number as a float. name: of the number, for the learner."""
+    """Read any number as a float. name: the number's name for the learner."""
     if isinstance(answer, (bool, np.bool_)) or not isinstance(answer, (int, float, Fraction, np.number)):
         raise Refused(f"{name} must be a number; this is `{answer!r}`.")
     return float(answer)
@@ -76,13 +76,13 @@ COUNT_WORDS = {2: "two", 3: "three", 4: "four"}
 def whole_numbers(*names: str, floats: bool = False) -> Callable[[Any], tuple[int, ...]]:
     """A reader of several whole numbers in this order, such as ``whole_numbers("row", "column")``.
 
-    floats: 64.0 will do for 64.
+    floats: accept 64.0 for 64.
     """
     return _several(names, lambda part, name: a_whole_number(name, floats=floats)(part))
 
 
 def numbers(*names: str) -> Callable[[Any], tuple[float, ...]]:
-    """The same of any numbers; whole ones are read as integers."""
+    """A reader of several numbers in this order; whole ones become integers."""
     return _several(names, lambda part, name: _whole_if_it_is(a_number(part, f"`{name}`")))
 
 
@@ -125,7 +125,7 @@ def places(answer: Any) -> list[Place]:
 
 def _place(item: Any) -> Place:
     if type(item) is tuple and len(item) == 2 and type(item[0]) is type(item[1]) is int:
-        return item  # at once: an answer may have a million
+        return item  # without further checks, since an answer may have a million places
     parts = list(item) if isinstance(item, (*_SEQUENCES, Iterator)) else []
     if any(isinstance(part, _SEQUENCES) for part in parts):
         raise Refused(
@@ -157,7 +157,7 @@ def _are_rows_and_columns(answer: Any, items: list) -> bool:
 
 
 def _short(value: Any) -> str:
-    """A value in a message: of a long list its beginning."""
+    """A value as a message shows it; a long list is cut short."""
     if isinstance(value, list) and len(value) > 4 and len(str(value)) > 60:
         return f"{str(value[:4])[:-1]}, ...]"
     text = " ".join(str(value).split())
@@ -176,9 +176,9 @@ def _not_all_right(cases: Sequence[tuple], answers: Sequence) -> str:
 
 
 def names_without_effect(*parameters: str) -> Callable[[Sequence[tuple], Sequence], str]:
-    """What is wrong where no slip fits: parameters that do not change the answer, as far as cases show it.
+    """A message for answers that no slip explains: it names parameters that do not change the answer.
 
-    The right answer must depend on all of them. One is judged only if some cases differ in it alone.
+    The right answer must depend on all of them. A parameter is judged only if some cases differ in it alone.
     """
 
     def otherwise(cases: Sequence[tuple], answers: Sequence) -> str:
@@ -304,7 +304,7 @@ def hold_to_table(
     first = _first_wrong(answers, truths)
     if first is None and len(answers) == len(cases):
         return
-    if first is None:  # else an earlier answer was wrong already, and says more than a failure
+    if first is None:  # a wrong answer explains more than a later failure
         some = any(map(_is_answer, outcomes))
         failed = len(answers) if some else len(outcomes) - 1
         refused = outcomes[failed]
@@ -326,7 +326,7 @@ def hold_to_table(
 
 
 def _gives(slip: Slip, cases: Sequence[tuple], answers: Sequence) -> bool:
-    """Whether a slip's answers are these; one that cannot be computed in some case gives others."""
+    """Whether a slip gives these answers; False if it fails in some case."""
     try:
         return all(slip.answer(*case) == answer for case, answer in zip(cases, answers))
     except Exception:  # a learner must never see the failure of a slip
@@ -334,12 +334,12 @@ def _gives(slip: Slip, cases: Sequence[tuple], answers: Sequence) -> bool:
 
 
 def _outcomes(function: Callable, cases: Sequence[tuple], read: Callable[[Any], Any], part: Part) -> list:
-    """The answer to each case, or the Refused in its place; nothing is called after a real failure."""
+    """The answer to each case, or the Refused in its place; a failure other than NothingYet is the last."""
     outcomes = []
     for case in cases:
         try:
             outcomes.append(part.of(call(function, *case, read=read)))
-        except NothingYet as nothing:  # a stub, if it is so in all cases
+        except NothingYet as nothing:  # a stub has no answer in any case
             outcomes.append(nothing)
         except Refused as refused:
             return [*outcomes, refused]

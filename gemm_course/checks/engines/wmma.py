@@ -74,7 +74,7 @@ def try_warps(
 ) -> WarpTrial:
     """Launch a warp per tile of C. Raises Refused where the kernel cannot be run.
 
-    names: the kernel's arguments, of m, n, k, A, B and C. beside: rows and columns more that C's array has.
+    names: the kernel's arguments, among m, n, k, A, B and C. beside: extra rows and columns of C's array.
     choice: what the kernel's factory was called with, such as "PAD = 8". side: of a warp's tile of C.
     """
     rng = np.random.default_rng((m, n, k))
@@ -192,7 +192,7 @@ def check_orders(kernel: Any) -> None:
 
 
 def tiles_exchanged(trial: "WarpTrial") -> bool:
-    """A's fragments are loaded from B's tile and B's from A's."""
+    """Whether A's fragments are loaded from B's tile and B's from A's."""
     own = [filled_from(trial.kernel, trial.own_name(name)) for name in "AB"]
     loaded = [set(passed(trial.kernel, f"wmma_load_{matrix}", 1)) for matrix in "ab"]
     return all(loaded) and loaded[0] <= own[1] - own[0] and loaded[1] <= own[0] - own[1]
@@ -219,7 +219,7 @@ def stored_every_step(kernel: Any) -> str:
 
 
 def on_tensor_cores(trial: WarpTrial) -> None:
-    """The Tensor Cores do all multiply-adds, no more than the tiles have, with float32 accumulators."""
+    """Refuse multiply-adds outside the Tensor Cores, more than the tiles have, or not added in float32."""
     done = trial.report.arithmetic.query("op == 'mma'")
     if done.empty:
         raise Refused(
@@ -267,7 +267,7 @@ MISALIGNED = (
 
 
 def check_findings(trial: WarpTrial) -> None:
-    """Refuse what the emulator found, lanes apart first: what else it found may come from that."""
+    """Refuse what the emulator found: diverged lanes first, which may have caused the rest."""
     finding = trial.error("warp_divergence") or next(iter(trial.report.errors), None)
     if finding:
         raise Refused(_in_words(trial, finding), f"{trial.line(finding)}. {trial.about}.")
@@ -276,7 +276,7 @@ def check_findings(trial: WarpTrial) -> None:
 def _in_words(trial: WarpTrial, finding: Finding) -> str:
     before = WORDS.get(finding.kind, "")
     if finding.kind == "misaligned_access" and call_at(trial.kernel, finding.line):
-        return MISALIGNED  # the emulator's own words tell of lanes, and of another multiple
+        return MISALIGNED  # the emulator's message speaks of lanes, and of another multiple
     if finding.kind == "uninitialised_read":
         before = _too_early(finding)
     elif finding.kind == "out_of_bounds" and call_at(trial.kernel, finding.line):

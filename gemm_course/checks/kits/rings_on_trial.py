@@ -12,7 +12,11 @@ SLOTS, T = 3, 16
 
 
 def _ring(*, waits: bool = True, pending: int = 1, meets: bool = True, ahead: int = 2) -> Any:
-    """A kernel (k, A, B, C). pending: groups that may be under way; ahead: of the slot that is filled."""
+    """A kernel (k, A, B, C) with a ring of tiles.
+
+    waits, meets: whether the loop waits for copies, and has a barrier. pending: groups of copies that the
+    wait lets go on. ahead: how many slots after the one that is read the next tile goes.
+    """
 
     @cuda.jit(device=True)
     def fetch(As, Bs, slot, A, B, row, col, t, k):
