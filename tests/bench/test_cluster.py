@@ -215,6 +215,7 @@ def test_a_process_counts_the_cores_that_it_may_use(monkeypatch):
     assert workers_that_fit(80 * 2**30, 1, SHAPE) == 2
 
 
+@pytest.mark.full(reason="three jobs, one after the other")
 @pytest.mark.waits
 def test_a_shard_that_is_never_done_ends_with_its_log(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "POLL_SECONDS", 0.2)
@@ -224,6 +225,7 @@ def test_a_shard_that_is_never_done_ends_with_its_log(tmp_path, monkeypatch):
         cluster.run([Shard(1, 1)], tmp_path, never, is_done, executor, lambda said: None)
 
 
+@pytest.mark.full(reason="a sweep in nine processes")
 @pytest.mark.waits
 def test_one_killed_of_four_and_the_merged_file_is_that_of_one_process(tmp_path, monkeypatch):
     _one_killed(tmp_path, monkeypatch, submitit.AutoExecutor(folder=tmp_path / "jobs", cluster="local"))

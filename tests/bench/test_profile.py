@@ -351,6 +351,7 @@ def test_the_command_says_what_it_did(launches_of, commands_gpu, tmp_path):
     assert none.output.startswith("1 are left: there was no time; the same command goes on\n0 profiles")
 
 
+@pytest.mark.full(reason="copies all kernels to be profiled, as many as are recorded")
 def test_the_command_profiles_all_that_is_recorded(launches_of, commands_gpu, tmp_path):
     done = runner.invoke(app, ["profile", "--folder", str(tmp_path)])
     refused = launches_of.count("wmma") + launches_of.count("vectorized")  # as `launches_of` has it

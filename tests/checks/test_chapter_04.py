@@ -195,6 +195,7 @@ def test_numbers_may_be_numpys_or_whole_floats():
     assert check.reads_per_result(lambda BK, TM: BK + Fraction(BK, TM)).passed
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.parametrize(
     ("exercise", "old"), [("thread_columns", "b = Bs[p, tx]\n"), ("in_registers", "xp = x[p]\n")]
 )
@@ -219,6 +220,7 @@ def test_the_compiler_agrees_about_local_memory(make, spills):
     assert any(kernel.get_local_mem_per_thread().values()) == spills
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.parametrize(
     "loop", ["for i in range(len(acc)):\n{}", "i = 0\n            while i < R:\n{}                i += 1\n"]
 )

@@ -181,6 +181,7 @@ def test_a_costly_right_answer_passes_with_a_comment(exercise, answer, words):
     assert verdict.passed and words in verdict.message, str(verdict)
 
 
+@pytest.mark.full(reason="four large kernels are compiled")
 @pytest.mark.compiler
 def test_the_comment_on_dynamic_places_is_true():
     tiles, square = (32, 16, 64), np.zeros((64, 64), np.float32)

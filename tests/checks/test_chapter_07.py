@@ -204,6 +204,7 @@ def test_when_it_is_harmless_to_number_lanes_downwards(rows, columns, taken):
         assert 2 * sum(wavefronts(words, 128, "load") for words in reads) == right
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.compiler
 @pytest.mark.parametrize(
     ("index", "said"),
@@ -218,6 +219,7 @@ def test_the_verdict_says_whether_the_reads_are_merged(index, said):
     assert "harmless" not in str(verdict)
 
 
+@pytest.mark.full(reason="all problems with all choices of tiles")
 def test_one_operand_may_be_read_by_fours():
     alone = "for i in range(TM):\n                    a[i] = As[p, y0 + i // 4 * (4 * LANE_ROWS) + i % 4]"
     fours = "for i in range(0, TM, 4):\n                    a[i], a[i + 1], a[i + 2], a[i + 3] = load4("
@@ -226,6 +228,7 @@ def test_one_operand_may_be_read_by_fours():
     assert verdict.passed, str(verdict)
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.compiler
 @pytest.mark.parametrize(("index", "reads"), [("u32(cuda.threadIdx.x)", 4), ("cuda.threadIdx.x", 16)])
 def test_unsigned_indices_are_what_merges_the_reads(index, reads):

@@ -49,7 +49,7 @@ def test_there_are_thirty_of_each_kind():
 
 @pytest.mark.compiler
 @pytest.mark.long
-@pytest.mark.many(one_in=12, with_all=6)
+@pytest.mark.many(one_in=24, with_all=6)
 @pytest.mark.parametrize(("exercise", "name"), CASES)
 def test_the_compiler_decides_where_it_is_installed(exercise, name):
     answer = answers_of(exercise)[name]
@@ -63,7 +63,7 @@ def test_the_compiler_decides_where_it_is_installed(exercise, name):
         assert verdict.where.startswith("Line ")
 
 
-@pytest.mark.many(one_in=12, with_all=4)
+@pytest.mark.many(one_in=24, with_all=4)
 @pytest.mark.parametrize(("exercise", "name"), CASES)
 def test_elsewhere_the_source_decides_alike(exercise, name, monkeypatch):
     monkeypatch.setattr(registers, "why_no_compiler", lambda: "It is not installed.")
@@ -134,6 +134,7 @@ def test_what_numba_cannot_compile_is_refused_with_its_reason(asked):
     assert "On the emulator the result is right. But Numba cannot compile strip" in verdict.message
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.compiler
 @pytest.mark.parametrize("name", ["rows_rotated_by_the_step", "columns_rotated_by_the_lane"])
 def test_the_line_named_computes_the_address(name):
@@ -157,6 +158,7 @@ def rotating(elements):
     return kernel
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.compiler
 @pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)])
 @pytest.mark.parametrize(("elements", "local_bytes"), [(8, 0), (16, 64)])
@@ -166,6 +168,7 @@ def test_the_quiz_is_right_about_local_memory(elements, local_bytes, capability)
     assert (found.local_bytes, found.spilled_bytes) == (local_bytes, 0)
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.compiler
 @pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)])
 def test_the_kernel_as_handed_out_is_in_local_memory(capability):

@@ -71,6 +71,7 @@ def test_what_is_no_example_of_memory_is_compiled_for_a_copy_on_the_gpu():
     assert compiled(axpy, np.float32(2), X, read_only).text == compiled(axpy, *ARGUMENTS).text
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("capability", [(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0)])
 def test_every_compute_capability_of_the_course_compiles(capability):
     found = compiled(axpy, *ARGUMENTS, compute_capability=capability)
@@ -308,6 +309,7 @@ def test_a_device_function_is_compiled_for_each_compute_capability():
         assert compiled(kernel, X).by_kind["barrier and fence"] >= 1
 
 
+@pytest.mark.full(reason="eight kernels are compiled")
 def test_threads_compile_at_the_same_time():
     @cuda.jit(device=True)
     def product(a, b):

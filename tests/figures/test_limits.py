@@ -138,6 +138,7 @@ def test_what_was_not_measured_has_a_dash(count):
     assert not any(part in picture.alt for part in missing)
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("wait", WAITS)
 @pytest.mark.parametrize("tiles", [False, True])
@@ -158,6 +159,7 @@ def test_any_number_of_rows_is_legible(count, wait, tiles):
         )
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("count", [1, DETAILED + 1])
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 def test_a_name_and_its_tiles_are_legible(count, stage):

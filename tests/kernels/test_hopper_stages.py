@@ -42,7 +42,7 @@ def test_results_leave_through_shared_memory_without_conflicts(name, emulated):
     assert (staged["wavefronts"] == staged["ideal_wavefronts"]).all()
 
 
-@pytest.mark.many(one_in=4, with_all=2)
+@pytest.mark.many(one_in=8, with_all=2)
 @pytest.mark.parametrize("blocks", [1, 3, 4, 7])
 @pytest.mark.parametrize("name", PERSISTENT)
 def test_persistent_blocks_share_all_tiles(name, blocks, emulated):

@@ -57,7 +57,7 @@ def test_small_tiles_at_odd_shapes(stage, shape, emulated):
         assert run.report.findings == []
 
 
-@pytest.mark.many(one_in=6, with_all=2)
+@pytest.mark.many(one_in=12, with_all=2)
 @ANY_STAGE
 def test_default_tiles_at_an_odd_shape(stage, emulated):
     run = emulated(stage, 141, 267, 23, alpha=0.5, beta=2.0)
@@ -66,6 +66,7 @@ def test_default_tiles_at_an_odd_shape(stage, emulated):
     assert run.report.findings == []
 
 
+@pytest.mark.many(one_in=3)
 @ANY_STAGE
 def test_rows_as_short_as_the_alignment_allows(stage, emulated):
     run = emulated(stage, 9, 30, 11, tiles=small(stage), alignment=stage.alignment)
@@ -73,11 +74,13 @@ def test_rows_as_short_as_the_alignment_allows(stage, emulated):
     assert run.report.ok
 
 
+@pytest.mark.many(one_in=3)
 @ANY_STAGE
 def test_c_is_not_read_where_beta_is_zero(stage, emulated):
     assert emulated(stage, 33, 37, 5, tiles=small(stage)).loads("C") == 0
 
 
+@pytest.mark.many(one_in=4)
 @ANY_STAGE
 def test_the_arithmetic_is_one_fma_per_element_and_step(stage, emulated):
     """On a shape the tiles divide, nothing is computed twice and nothing in float64.

@@ -19,6 +19,7 @@ SLIPS = {
 }
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("slip", SLIPS)
 @pytest.mark.parametrize(
     "module", [async_copy, read_ahead, grouped_blocks], ids=lambda module: module.STAGE.name

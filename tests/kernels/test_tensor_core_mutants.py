@@ -239,7 +239,7 @@ def stage_of(user, module, loaded, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.many(one_in=8, with_all=2)
+@pytest.mark.many(one_in=15, with_all=2)
 @pytest.mark.parametrize(
     ("slip", "user"), SLIPS_IN_STAGES, ids=lambda value: getattr(value, "__name__", value).split(".")[-1]
 )

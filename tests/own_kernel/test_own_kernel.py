@@ -25,7 +25,7 @@ def mine(tmp_path):
     return own(new_file(tmp_path, "mine"))
 
 
-@pytest.mark.many(one_in=6)
+@pytest.mark.many(one_in=12)
 @pytest.mark.parametrize("start", LADDER, ids=lambda stage: stage.name)
 def test_a_file_begins_as_any_stage(tmp_path, start):
     stage = own(write_new("mine", tmp_path, start.name))
@@ -275,6 +275,7 @@ def test_a_stage_that_is_none_is_told_by_its_field_when_the_file_is_read(tmp_pat
     assert str(error.value).startswith("side.py, STAGE: ") and said in str(error.value)
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -60,6 +60,7 @@ def shown(value) -> str:
     return value.__module__ if callable(value) else str(value)
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize(("draw", "state"), [*PLAIN, *KERNEL5], ids=shown)
 def test_the_tallest_tower_is_what_the_emulator_counts(draw, state):
     picture = draw(*state)

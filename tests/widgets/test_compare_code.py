@@ -71,6 +71,7 @@ def test_what_limits_is_told_as_measured():
     assert f"time, measured: {times('thread_tiled_2d')[0]} ms → {times('vectorized')[0]} ms." in alt
 
 
+@pytest.mark.full(reason="two large stages are compiled")
 def test_where_issuing_is_no_limit_the_title_says_what_is():
     alt = see.compare_code("mma_sync", "wgmma_tma").alt
     assert alt.split(". Before")[0].endswith(

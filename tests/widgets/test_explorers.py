@@ -15,6 +15,7 @@ def test_every_name_the_notebooks_use_can_be_loaded():
         see.nothing_of_this_name  # noqa: B018
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("stage", [stage.name for stage in LADDER])
 @pytest.mark.parametrize("name", ["warp_and_memory", "coverage", "filling", "registers"])
 def test_stages_without_a_picture_get_a_sentence(name, stage, seen):

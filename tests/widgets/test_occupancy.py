@@ -40,6 +40,7 @@ def without_compiler(monkeypatch):
 # ---- where a block's registers come from -------------------------------------------------------------------
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 @pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)], ids=str)
 def test_default_tiles_are_read_from_the_record(stage, capability, without_compiler):
@@ -103,6 +104,7 @@ def test_what_cannot_be_compiled_is_said(monkeypatch):
     assert alt.startswith("No block fits: too little shared memory")
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 @pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)], ids=str)
 def test_the_compiler_stays_below_the_bound(stage, capability):
@@ -112,6 +114,7 @@ def test_the_compiler_stays_below_the_bound(stage, capability):
         assert code.registers <= _block_resources.at_most(stage, stage.complete(), capability).registers
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("threads", range(32, 1025, 32))
 @pytest.mark.parametrize("blocks", [1, 2, 3, 5])
 def test_with_the_bound_so_many_blocks_find_registers(threads, blocks):
