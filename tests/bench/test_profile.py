@@ -428,6 +428,7 @@ def kernel_with(offset):
     return mine
 
 
+@pytest.mark.full(reason="another process imports the course")
 @pytest.mark.compiler
 def test_a_kernel_is_copied_to_another_process_with_all_it_uses(tmp_path):
     x = np.ones(64, np.float32)

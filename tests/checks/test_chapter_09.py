@@ -92,6 +92,7 @@ def test_any_walk_whose_steps_share_an_operand_passes(order):
     assert verdict.passed, verdict
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.compiler
 @pytest.mark.parametrize("slots", [2, 4])
 def test_the_ring_of_the_solution_compiles(slots):

@@ -49,6 +49,7 @@ def test_a_kernel_with_a_signature_needs_no_arguments():
     assert compiled(kernel, 2, X, X).text == compiled(kernel).text, "a launch would convert the number"
 
 
+@pytest.mark.full(reason="two kernels are compiled")
 def test_a_kernel_that_was_defined_while_cuda_was_emulated_compiles_afterwards():
     with emulated():
         kernel = cuda.jit(axpy)
@@ -57,6 +58,7 @@ def test_a_kernel_that_was_defined_while_cuda_was_emulated_compiles_afterwards()
     assert compiled(kernel, *ARGUMENTS).text == compiled(axpy, *ARGUMENTS).text
 
 
+@pytest.mark.full(reason="three kernels are compiled")
 def test_types_count_and_values_do_not():
     single, double = (compiled(axpy, np.float32(2), x, x) for x in (X, X.astype(np.float64)))
     assert "FFMA" in set(single.instructions["opcode"])
@@ -65,6 +67,7 @@ def test_types_count_and_values_do_not():
     assert compiled(axpy, np.float32(0), empty, empty).text == single.text
 
 
+@pytest.mark.full(reason="two kernels are compiled")
 def test_what_is_no_example_of_memory_is_compiled_for_a_copy_on_the_gpu():
     read_only = X.copy()
     read_only.flags.writeable = False
@@ -80,6 +83,7 @@ def test_every_compute_capability_of_the_course_compiles(capability):
     assert found.by_kind["global load"] == 2
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("written", ["8.6", "sm_86", "86"])
 def test_compute_capabilities_may_be_written(written):
     assert compiled(axpy, *ARGUMENTS, compute_capability=written).compute_capability == (8, 6)
@@ -166,6 +170,7 @@ def crowded(x, y):
         y[i] = values[i]
 
 
+@pytest.mark.full(reason="three kernels are compiled")
 def test_a_kernel_with_too_few_registers_spills():
     free = compiled(cuda.jit(crowded), X, X)
     capped = compiled(cuda.jit(max_registers=40)(crowded), X, X)
@@ -293,6 +298,7 @@ def test_what_is_compiled_is_emulated_with_the_numbers_of_now(monkeypatch):
     assert x[0] == 4 and compiled(kernel, x).text != three
 
 
+@pytest.mark.full(reason="two kernels are compiled")
 def test_a_device_function_is_compiled_for_each_compute_capability():
     @cuda.jit(device=True)
     def fenced(x):

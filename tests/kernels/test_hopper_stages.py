@@ -52,6 +52,7 @@ def test_persistent_blocks_share_all_tiles(name, blocks, emulated):
     assert run.error < 5e-4 and run.padding_untouched and run.report.findings == []
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_a_loop_over_tiles_changes_no_access(blocks, emulated):
     """The same copies, products and stores as with one tile per block; there is less to set up."""

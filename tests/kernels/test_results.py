@@ -57,7 +57,7 @@ def test_small_tiles_at_odd_shapes(stage, shape, emulated):
         assert run.report.findings == []
 
 
-@pytest.mark.many(one_in=12, with_all=2)
+@pytest.mark.many(one_in=14, with_all=2)
 @ANY_STAGE
 def test_default_tiles_at_an_odd_shape(stage, emulated):
     run = emulated(stage, 141, 267, 23, alpha=0.5, beta=2.0)

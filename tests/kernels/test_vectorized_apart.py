@@ -63,6 +63,7 @@ def test_transposing_by_itself_costs_conflicts_in_the_stores_of_as():
     assert transposed == plain
 
 
+@pytest.mark.full(reason="large kernels are compiled")
 @pytest.mark.compiler
 def test_the_compiler_reads_as_by_fours_either_way():
     """So at the default tiles transposing saves no read; with the same registers, no block is lost either."""

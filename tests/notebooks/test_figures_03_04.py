@@ -341,6 +341,7 @@ def test_what_03_says_of_the_machine_code():
     )
 
 
+@pytest.mark.full(reason="large kernels are compiled")
 @pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
 def test_what_04_says_of_merging_in_the_solution():
     plain, tiles = solution("thread_columns"), {"BM": 64, "BN": 64, "BK": 8, "TM": 8}

@@ -242,6 +242,7 @@ CONSTANT_LOOPS = (
 )
 
 
+@pytest.mark.full(reason="large kernels are compiled")
 @pytest.mark.compiler
 @pytest.mark.parametrize(
     ("stage", "order"),
@@ -274,6 +275,7 @@ ROWS_APART = (
 )
 
 
+@pytest.mark.full(reason="large kernels are compiled")
 @pytest.mark.compiler
 @pytest.mark.parametrize(
     ("exercise", "changes", "loads"),
@@ -298,6 +300,7 @@ def test_what_05_says_of_the_learners_reads(exercise, changes, loads, tmp_path):
     assert "**64 loads of 128 bits**" in said
 
 
+@pytest.mark.full(reason="large kernels are compiled")
 @pytest.mark.compiler
 def test_what_05_says_of_the_learners_registers():
     bounded = ("@cuda.jit\n", "@cuda.jit(launch_bounds=(256, 2))\n")
@@ -493,6 +496,7 @@ def test_what_06_says_of_wide_thread_tiles():
     assert best.tiles["BN"] // 16 == 2 and "one in which only two lanes lie side by side" in words_of("06")
 
 
+@pytest.mark.full(reason="large kernels are compiled")
 @pytest.mark.compiler
 def test_what_06_says_of_the_loop_of_the_best_tiles():
     shares = []

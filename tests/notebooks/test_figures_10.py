@@ -123,6 +123,7 @@ def test_why_the_roof_is_higher_on_registers(said, ladder):
     assert f"profile has {measured['clocks'] / measured['nanoseconds']:.2f}" in said
 
 
+@pytest.mark.full(reason="large kernels are compiled")
 def test_loads_that_never_load(said):
     opcodes = {stage: Counter(row.opcode for row in compiled(stage).loop.rows) for stage in STAGES}
     for stage in ("wmma", "mma_sync"):
