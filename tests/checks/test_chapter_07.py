@@ -228,7 +228,7 @@ def test_one_operand_may_be_read_by_fours():
     assert verdict.passed, str(verdict)
 
 
-@pytest.mark.many(one_in=2)
+@pytest.mark.full(reason="large kernels are compiled")
 @pytest.mark.compiler
 @pytest.mark.parametrize(("index", "reads"), [("u32(cuda.threadIdx.x)", 4), ("cuda.threadIdx.x", 16)])
 def test_unsigned_indices_are_what_merges_the_reads(index, reads):

@@ -110,7 +110,7 @@ def _seconds_to_start(home: Path, what: list[str]) -> float:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows closes a terminal in another way")
-@pytest.mark.many(one_in=3)
+@pytest.mark.full(reason="starts JupyterLab three times")
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM", "SIGKILL"])
 def test_a_closed_terminal_or_an_end_from_outside_leaves_no_kernel(tmp_path, name):
     with serve(tmp_path) as running:

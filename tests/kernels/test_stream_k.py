@@ -102,7 +102,7 @@ SLIPS = {
 }
 
 
-@pytest.mark.many(one_in=2)
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("slip", SLIPS)
 def test_the_slip_is_found(slip, tmp_path):
     change, kind = SLIPS[slip]

@@ -31,7 +31,7 @@ def _texts(notebook) -> list[tuple[str, str]]:
 
 
 @pytest.mark.long
-@pytest.mark.many(one_in=13)
+@pytest.mark.full(reason="runs every exercise in its notebook; quick runs try solutions one by one")
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_solutions_pass_every_check(name):
     notebook = run(name, "solutions")

@@ -139,6 +139,7 @@ def test_a_profile_needs_a_gpu(mine):
         profiled(mine)
 
 
+@pytest.mark.full(reason="large kernels are compiled")
 def test_a_card_without_a_gpu_says_so(mine, monkeypatch):
     monkeypatch.setattr(_card, "gpu_available", lambda: False)
     alt = _card.card(mine).alt
@@ -325,6 +326,7 @@ def test_a_picture_of_a_profile_says_how_to_get_one(mine, show):
         show(mine)
 
 
+@pytest.mark.full(reason="large kernels are compiled")
 @pytest.mark.compiler
 @pytest.mark.skipif(why_no_compiler() is not None, reason="needs NVIDIA's compiler")
 def test_tiles_and_occupancy_agree_on_registers(mine):
