@@ -1,1 +1,1 @@
-"""Turns data into one picture: SVG for grids of cells, Matplotlib for charts, each with an alt text."""
+"""Turns data into one picture with alt text: `svg` draws diagrams, `plots` draws what has axes."""

@@ -12,13 +12,13 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
 from gemm_course.model.requests import Request
 
 BANKS, WORD = 32, 4
-_LEFT, _PITCH = 40.0, 13.0  # where the tile and the banks begin; from one bank to the next
-_WIDEST = PAGE - _LEFT - 8  # of a tile
+_LEFT, _PITCH = 40.0, 13.0  # the tile and the banks begin here; a bank is this wide
+_WIDEST = PAGE - _LEFT - 8  # a tile's width
 _TILE, _GAP, _TOWER = 146.0, 46.0, 132.0  # heights: of the tallest tile, of the fall, of the tallest tower
-_DEEPEST = 13.0  # of a row of the tile
-_PALE, _DEEP = 0.06, 0.5  # of a matrix's hue, in bank 0 and in bank 31
+_DEEPEST = 13.0  # the height of a row of the tile
+_PALE, _DEEP = 0.06, 0.5  # the part of a matrix's hue in bank 0, and in bank 31
 _NOTES = 5
-_LAP = 0.3  # rows reach a little under the next, so that no gap shines through
+_LAP = 0.3  # A row reaches a little under the next, so that no gap shines through.
 
 Words = Mapping[int, Sequence[int]]  # the lanes that read each word
 
@@ -199,7 +199,7 @@ def _in_words(request: Request) -> str:
 
 
 def _who_reads_what(request: Request) -> str:
-    """Which lanes read which elements, as far as the first ones and the last one tell it."""
+    """Say which lanes read which elements, by the first few and the last one."""
     lanes, names = zip(*((lane, f"{request.array}{list(place)}") for lane, place, _ in request.lanes))
     if len(set(names)) == 1:
         return f"All lanes read {names[0]}."
@@ -225,7 +225,7 @@ def _remark(words: Words) -> str:
 
 
 def begins(tile: Tile) -> str:
-    """In which banks the rows of a tile begin."""
+    """Say in which banks the rows of a tile begin."""
     shift = tile.columns % BANKS
     if not shift:
         return "Every row begins in bank 0 (pale: bank 0, deep: bank 31)."
@@ -234,7 +234,7 @@ def begins(tile: Tile) -> str:
 
 
 def _notes(tile: Tile, words: Words) -> list[str]:
-    """What decides it, where the next row of the tile begins, and how to read the towers."""
+    """Say what decides the count: where the next row of the tile begins; and how to read the towers."""
     shared = max(len(lanes) for lanes in words.values())
     notes = [begins(tile)] if tile.rows > 1 else []
     if shared > 1 and len(words) > 1:

@@ -37,7 +37,7 @@ class Moment:
         return set().union(*(self.reads[array].get(thread, ()) for thread in threads))
 
     def lane_reads(self, threads: Iterable[int], arrays: str = "AB") -> int:
-        """How many elements of ``arrays`` are loaded by ``threads``, counted once for each of them."""
+        """Return how many elements of ``arrays`` are loaded by ``threads``, counted once for each of them."""
         return sum(len(self.reads[array].get(thread, ())) for thread in threads for array in arrays)
 
 
@@ -120,7 +120,7 @@ def story(trace, shape: tuple[int, int, int], block: tuple[int, int], *, copies:
 
 
 def _place(array: str, number: float, shape: tuple[int, int, int]) -> Element:
-    """Where in A or B a value was."""
+    """Return the place in A or B from which a value was copied."""
     _, n, k = shape
     return divmod(int(number) - 1, k if array == "A" else n)
 

@@ -26,7 +26,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Fact:
-    """What is known of the card's kernel and of the other one; how it is known."""
+    """A fact about the card's kernel and about the other one, and where it comes from."""
 
     what: str
     own: str

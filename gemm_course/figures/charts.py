@@ -10,7 +10,7 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.plots import three_digits
 from gemm_course.figures.svg import SMALL, Drawing, text_width, wrap
 
-_RIGHT, _ROW = 536.0, 32.0  # where the scale ends; the height of a bar with the space around it
+_RIGHT, _ROW = 536.0, 32.0  # the scale's right edge; the height of a bar with the space around it
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
 def _write(axes, place: int, bar: Bar, lines: Sequence[tuple[str, float]]) -> None:
     """Write what a bar reached behind its end, on the ground of the page where a line runs there."""
     words, at = _reached(bar), bar.tflops or 0
-    unit = axes.get_xlim()[1] / axes.bbox.width  # of the page, in TFLOPS
+    unit = axes.get_xlim()[1] / axes.bbox.width  # a unit of the page, in TFLOPS
     ends = at + unit * (8 + text_width(words))
     ground = {"facecolor": colours.PAPER, "edgecolor": "none", "pad": 1}
     crossed = any(at < value < ends for _, value in lines)

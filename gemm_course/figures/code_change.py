@@ -12,8 +12,8 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.rows import LEFT, LINE, RIGHT, paragraph
 from gemm_course.figures.svg import SMALL, Drawing, capital, wrap
 
-_SMALL = 0.02  # of all instructions; kinds of which there are fewer on both sides are told in a line
-_BARS, _LONGEST = 184.0, 190.0  # where bars begin, and how long the longest is
+_SMALL = 0.02  # a share of all instructions; kinds with less on both sides get no bar, only a line together
+_BARS, _LONGEST = 184.0, 190.0  # bars begin here, and the longest is this long
 _FILLS = (colours.OTHER, colours.NOW)
 _SIDES = ("before", "after")
 WORK = (MULTIPLY_ADD, TENSOR_CORE)
@@ -30,7 +30,7 @@ class Side:
 
     @property
     def all(self) -> float:
-        """Instructions of all kinds for that work."""
+        """The number of instructions of all kinds for that work."""
         return sum(self.instructions.values())
 
 
@@ -46,9 +46,9 @@ def change(before: float, after: float) -> str:
 
 
 def changes(before: Side, after: Side) -> dict[str, float]:
-    """How many more instructions of each kind there are after the change, the largest change first.
+    """Return how many more instructions of each kind there are after the change, the largest change first.
 
-    Kinds of which there are as many, to three digits, are left out.
+    A kind whose two counts agree to three digits is left out.
     """
     pairs = {kind: (before.instructions.get(kind, 0), after.instructions.get(kind, 0)) for kind in KINDS}
     found = {kind: new - old for kind, (old, new) in pairs.items() if number(old) != number(new)}
@@ -56,7 +56,7 @@ def changes(before: Side, after: Side) -> dict[str, float]:
 
 
 def rows(before: Side, after: Side) -> tuple[list[str], list[str]]:
-    """The kinds that are drawn, and those of which there are few.
+    """Return the kinds that are drawn, and the rare ones.
 
     The work comes first, then what changed most; what did not change comes last, the most frequent first.
     """
@@ -144,7 +144,7 @@ def _pair(drawing: Drawing, kind: str, values: tuple[float, float], longest: flo
 
 
 def _few(before: Side, after: Side, kinds: Sequence[str]) -> str:
-    """The kinds of which there are few, with their numbers: both, where they differ."""
+    """Name the rare kinds with their counts, or both counts where they differ."""
     told = []
     for kind in kinds:
         old, new = (number(value) for value in _both(before, after, kind))

@@ -49,7 +49,7 @@ class Line:
 
     @cached_property
     def in_loop(self) -> int:
-        """How many of its instructions are in the main loop."""
+        """The number of its instructions that are in the main loop."""
         return sum(one.in_loop for one in self.instructions)
 
     @property
@@ -62,7 +62,7 @@ class Line:
 
     @cached_property
     def waits(self) -> dict[str, float]:
-        """Which part of their whole time warps waited here, by reason, most first."""
+        """The share of warps' whole time spent waiting here, by reason, the largest first."""
         return all_waits(self.instructions)
 
     @cached_property
@@ -75,7 +75,7 @@ class Line:
 
 
 def all_waits(instructions: Iterable[Machine]) -> dict[str, float]:
-    """Which part of their whole time warps waited at these, by reason, most first."""
+    """The share of warps' whole time spent waiting at these, by reason, the largest first."""
     found = Counter[str]()
     for one in instructions:
         found.update(one.waits)
@@ -128,7 +128,7 @@ def short(count: float) -> str:
 
 
 def percent(part: float) -> str:
-    """Return such as "35.0 %"; "" for nothing at all."""
+    """Return a share as in "35.0 %"; "" for zero."""
     if part == 0:
         return ""
     return f"{100 * part:.1f} %" if part >= 0.0005 else "<0.1 %"

@@ -10,7 +10,7 @@ from gemm_course.figures.svg import Drawing
 
 Element = tuple[int, int]
 _GAP = 8.0  # between the matrices
-_LINES = 0.1  # the part of a cell that the line beside it takes
+_LINES = 0.1  # the line between two cells takes this part of a cell
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Corner:
             drawing.area([tuple(round(value, 2) for value in run) for run in runs], fill)
 
     def rule(self, drawing: Drawing, array: str, every: int = 1) -> None:
-        """Draw the lines between cells, or groups of them; afterwards, so that what is lit has cells too."""
+        """Draw the lines between cells, or groups of them. Call it last, or filled cells cover them."""
         rows, columns = self.shape(array)
         x, y, wide, high = self.box(array)
         thin = min(1.0, _LINES * self.cell * every)
@@ -91,7 +91,7 @@ def bounds(elements: Iterable[Element]) -> tuple[Element, Element]:
 
 
 def fills_a_rectangle(elements: Iterable[Element]) -> bool:
-    """Whether ``elements`` are all of the rectangle around them; nothing is no rectangle."""
+    """Whether ``elements`` fill the rectangle around them; no elements do not."""
     elements = set(elements)
     if not elements:
         return False

@@ -11,7 +11,7 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
 Element = tuple[int, int]
-_WIDEST, _CELL = 456.0, 16.0  # the most units for both tiles side by side, and for a cell
+_WIDEST, _CELL = 456.0, 16.0  # the largest width of both tiles side by side, and of a cell
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_LEFT, _PAGE = 76.0, 552.0  # where the cells begin and the furthest they may go to the right
+_LEFT, _PAGE = 76.0, 552.0  # the cells' left edge, and the furthest right edge
 _MOST = 86.0  # the width of a cell where there is room
 # Each shade begins at a share of the best. Near the top, where tiles are chosen, the steps are small.
 _SHADES = tuple(zip((0.95, 0.9, 0.8, 0.7, 0.5, 0.25, 0.0), reversed(colours.SCALE), strict=True))

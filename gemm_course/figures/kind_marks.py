@@ -33,18 +33,18 @@ _BAR = 40  # pixels
 
 
 def counted(count: int, kind: str) -> str:
-    """Return such as "2,048 multiply-adds"."""
+    """Return a number with the name of a kind, such as "2,048 multiply-adds"."""
     return f"{count:,} {kind if count == 1 else PLURALS[kind]}"
 
 
 def all_counted(counts: Mapping[str, int]) -> str:
-    """Return the kinds that there are, most first: "128 shared loads, 2 branches"."""
+    """Return the kinds that occur, the most frequent first: "128 shared loads, 2 branches"."""
     most = sorted((kind for kind in counts if counts[kind]), key=lambda kind: -counts[kind])
     return ", ".join(counted(counts[kind], kind) for kind in most)
 
 
 def mark(kind: str) -> str:
-    """Return the two letters of a kind on its colour, as HTML, in the font of what is around."""
+    """Return the two letters of a kind on its colour, as HTML, in the surrounding font."""
     letters, fill = MARKS[kind]
     return f'<span style="background:{fill};color:{colours.text_on(fill)};padding:0 2px">{letters}</span>'
 

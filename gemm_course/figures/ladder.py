@@ -9,12 +9,20 @@ from gemm_course.figures import colours, plots
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, text_width, wrap
 
-_LEFT, _RIGHT, _MOST = 222.0, 382.0, 1.1  # where the shares' scale begins and ends, and the share at its end
-_LOADS, _FEWEST, _MOST_LOADS = 404.0, 0.004, 4.0  # where the loads' scale begins, and its ends
+_LEFT, _RIGHT, _MOST = (
+    222.0,
+    382.0,
+    1.1,
+)  # the shares' scale: its left and right edge, and the share at the right
+_LOADS, _FEWEST, _MOST_LOADS = (
+    404.0,
+    0.004,
+    4.0,
+)  # the loads' scale: its left edge, and its smallest and largest value
 _ROW, _BAND = 42.0, 26.0  # heights of a rung and of a heading
 _END = 552.0  # the right edge of all
 _EDGE = {"markeredgecolor": colours.INK, "markeredgewidth": 1}
-_APART = (94.0, 51.0)  # of a row's first two figures, and of the others
+_APART = (94.0, 51.0)  # the distance of a row's first two figures, and of the others
 _MOST_GPUS = 4
 _MARKS = (("●", colours.NOW), ("▲", colours.QUIET), ("■", colours.QUIET), ("◆", colours.INK))
 _SHAPES = {"●": "o", "▲": "^", "■": "s", "◆": "D"}  # the same as Matplotlib's markers
@@ -197,7 +205,7 @@ def _rows(axes, places: Sequence[float]) -> None:
 
 
 def _beside(words: str) -> float:
-    """What the next figure is moved aside by a first one with a share of three digits."""
+    """Return how far a share of three digits moves the next figure to the right."""
     return 12.0 if words.endswith("%") and len(words.split(", ")[-1]) > len("99 %") else 0.0
 
 

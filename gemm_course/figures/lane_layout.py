@@ -13,9 +13,9 @@ from gemm_course.figures.svg import Drawing
 from gemm_course.model.requests import Request
 
 _LANE = 5  # the lane that is shown
-_STRIP = 5  # cells that stand for one step along k, so that it can be seen
+_STRIP = 5  # one step along k is drawn this many cells deep, so that it can be seen
 _SIDE, _BESIDE = 146.0, 200.0
-_LINES = 298.0  # the most that the lines of wavefronts take
+_LINES = 298.0  # the largest height of the lines of wavefronts
 
 
 def draw(
@@ -35,7 +35,7 @@ def draw(
     _legend(drawing, asked, top + 68)
     y = top + _SIDE + 28
     wavefronts.lines(drawing, asked, y)
-    drawing.rect(0, y + _LINES, 1, 1, colours.PAPER)  # so that all pictures are of one height
+    drawing.rect(0, y + _LINES, 1, 1, colours.PAPER)  # All pictures are equally high.
     return drawing.picture(f"{' '.join(said)} {wavefronts.in_words(asked)}")
 
 
@@ -61,7 +61,7 @@ def _plan(drawing: Drawing, corner: Corner, asked: Request, rows, columns) -> No
 
 
 def _runs(numbers: Sequence[int]) -> list[range]:
-    """Numbers that follow one another, as ranges."""
+    """Return runs of consecutive numbers as ranges."""
     cuts = np.flatnonzero(np.diff(sorted(numbers)) > 1) + 1
     return [range(part[0], part[-1] + 1) for part in np.split(np.array(sorted(numbers)), cuts)]
 

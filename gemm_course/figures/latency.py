@@ -6,7 +6,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
-CLOCKS = 64  # how many of them are drawn
+CLOCKS = 64  # the number of clocks that are drawn
 _ISSUING = colours.OF_WAIT["issuing"]
 
 

@@ -1,7 +1,7 @@
 """What limits each kernel: how busy every part of the GPU is, with the limit and what would be next marked.
 
-The likely mistake is to take the second busiest part for a limit as well, and to expect of its improvement
-what only that of the busiest brings. So the two have different frames, and the gain that is left is told.
+Readers tend to take the second busiest part for a limit as well, and expect from improving it a gain that
+only the busiest part can give. So the two have different frames, and the picture says what gain is left.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gemm_course.profiles.verdict import LIMIT, PARTS
 from gemm_course.profiles.words import three_digits
 
 DETAILED = 6  # more kernels than these are drawn in one line each
-HEADS = {  # of the columns: in lines where there is room, and short
+HEADS = {  # headings of columns: in several lines where there is room, or short
     "issue slots": (("issue", "slots"), "issue"),
     "multiply-add units": (("multiply-", "add units"), "FMA"),
     "integer units": (("integer", "units"), "int"),
@@ -29,7 +29,12 @@ HEADS = {  # of the columns: in lines where there is room, and short
     "DRAM": (("DRAM",), "DRAM"),
 }
 _GAP = 4.0
-_NAMES, _SPEED, _CELLS, _CELLS_END = 164.0, 206.0, 214.0, 508.0  # of a line, the right edges of figures
+_NAMES, _SPEED, _CELLS, _CELLS_END = (
+    164.0,
+    206.0,
+    214.0,
+    508.0,
+)  # in a line: right edges of name and speed, left and right edge of the cells
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Row:
 
     @property
     def speed(self) -> str:
-        """In TFLOPS, without the unit."""
+        """The speed in TFLOPS, without the unit."""
         return "–" if self.tflops is None else three_digits(self.tflops)
 
 
@@ -77,7 +82,7 @@ _NO_LIMIT = "Without a thick frame no part is the limit: warps wait too much."
 
 
 def _doubts(rows: Sequence[Row]) -> Iterator[str]:
-    """What "at most" means here, and a missing frame."""
+    """Yield sentences on what "at most" means here, and what a missing frame means."""
     if any(row.verdict.waiting for row in rows):
         yield _NO_LIMIT
     if any(not row.verdict.working for row in rows):
@@ -87,7 +92,7 @@ def _doubts(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _marks(drawing: Drawing, rows: Sequence[Row], y: float) -> float:
-    """What the frames mean that occur."""
+    """Explain the frames that occur; return the lower edge."""
     x, limited = LEFT, any(not row.verdict.waiting for row in rows)
     for words, mark in (*([(_THE_LIMIT, "limit")] if limited else []), (_THE_NEXT, "next")):
         _frame(drawing, mark, x, y + 2, 26, 15)
@@ -136,7 +141,7 @@ def _in_lines(drawing: Drawing, rows: Sequence[Row], y: float) -> float:
 
 
 def _line(drawing: Drawing, row: Row, y: float, wide: float, *, shaded: bool) -> float:
-    """The label, above the figures if it is long; below them the tiles, and what is waited for."""
+    """Draw a kernel's line: a long label stands above the figures, tiles and waits stand below."""
     above = name_width(row.label) > _NAMES - LEFT
     below = wrap(row.tiles, SMALL, RIGHT - LEFT) if row.tiles else []
     below += wrap(_waited(row.verdict), SMALL, PAGE - LEFT) if row.verdict.waiting else []

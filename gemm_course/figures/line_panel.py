@@ -12,11 +12,11 @@ from gemm_course.figures.kind_marks import all_counted, counted, mark, mark_in_w
 from gemm_course.figures.svg import MONO, capital, unbroken
 from gemm_course.profiles import WAITS
 
-RUN = 4  # so many like instructions in a row are shown as one, which opens
-MOST, LEAST = 3, 0.0005  # so many reasons are named, none of a smaller part of all time
+RUN = 4  # this many like instructions in a row are shown as one row, which opens
+MOST, LEAST = 3, 0.0005  # at most this many reasons are named, and none below this share of all time
 IN_LOOP, SOME_IN_LOOP = "┃", "┇"
 _ROWS = f"font-family:{MONO};font-size:12px;line-height:18px;white-space:pre;margin-left:14px"
-_SHIFTED = "padding-left:4px"  # what a mark is wider than its two letters
+_SHIFTED = "padding-left:4px"  # a mark is this much wider than its two letters
 
 
 def panel(line: Line, whole: Whole) -> str:
@@ -31,7 +31,7 @@ def panel(line: Line, whole: Whole) -> str:
 
 
 def spoken(line: Line, whole: Whole) -> str:
-    """Return what is counted and measured of a line, in words."""
+    """Return in words what was counted and measured of a line."""
     parts = [f"{_number(line)}: {all_counted(line.kinds)}"]
     if line.in_loop:
         parts.append(f"{line.in_loop:,} in the main loop")
@@ -65,7 +65,7 @@ def _words(line: Line, whole: Whole) -> Iterator[str]:
 
 
 def _time(line: Line) -> str:
-    """How long warps wait here and for what, and how long they do not."""
+    """Say how long warps wait here and for what, and how long they do not."""
     if not line.waited + line.ready:
         return "no warp was seen here"
     reasons = [f"{WAITS[name].waits} {percent(part)}" for name, part in line.waits.items() if part >= LEAST][
@@ -77,7 +77,7 @@ def _time(line: Line) -> str:
 
 
 def _most(name: str) -> str:
-    """What a wait means, and what helps against it."""
+    """Say what a wait means, and what helps against it."""
     wait = WAITS[name]
     helps = f" <b>To try:</b> {escape(wait.help)}." if wait.help else ""
     return f"<b>Mostly {escape(name)}:</b> {escape(wait.meaning)}.{helps}"
@@ -109,7 +109,7 @@ def _runs(instructions: Sequence[Machine]) -> Iterator[list[Machine]]:
 
 
 def _folded(run: Sequence[Machine], is_open: bool) -> str:
-    """A run as one row, which opens, or is open."""
+    """Return a run as one row that opens, or stands open."""
     rows = "\n".join(_row(one, "  ") for one in run)
     words = f"<b>{run[0].opcode} × {len(run):,}</b>"
     known = [one.executed for one in run if one.executed is not None]

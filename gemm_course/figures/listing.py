@@ -20,7 +20,7 @@ _BOX = (
     f"margin:0;overflow-x:auto;font-family:{MONO};font-size:13px;line-height:1.45;"
     "white-space:pre-wrap;overflow-wrap:normal;word-break:normal"
 )
-_FURTHER = 4  # columns by which the rest of a line that is too long is indented
+_FURTHER = 4  # a line that is too long goes on with this indentation, in columns
 _CHANGED = {  # tag, ground, edge
     "+": ("ins", colours.NOW_PALE, colours.NOW),
     "-": ("del", colours.BAND, colours.OTHER),
@@ -79,7 +79,7 @@ def _indent(line: str) -> int:
 class _Line:
     text: str
     markup: str
-    code: str  # without its indentation and its comment
+    code: str  # the line without its indentation and its comment
 
 
 def difference(before: Callable, after: Callable) -> Listing:
@@ -107,7 +107,7 @@ def _compared(old: list[_Line], new: list[_Line]) -> Iterator[tuple[str, _Line]]
     """Each line with its sign: "-", "+", or a space where nothing changed."""
     was, now = ([line.code for line in lines if _counts(line)] for lines in (old, new))
     removed, kept = ([line for line in lines if _counts(line)] for lines in (old, new))
-    beside = iter(new)  # gives the new comments in their places
+    beside = iter(new)  # This puts the new comments in their places.
     for kind, a, b, c, d in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if kind != "equal":
             yield from (("-", line) for line in removed[a:b])

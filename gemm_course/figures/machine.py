@@ -60,7 +60,7 @@ def _partitions(drawing: Drawing, top: float, gpu: Gpu) -> None:
 
 
 def _warps(gpu: Gpu) -> int:
-    """Warps that a scheduler can hold."""
+    """Return how many warps a scheduler can hold."""
     return gpu.limits.threads // 32 // gpu.limits.partitions
 
 

@@ -18,12 +18,12 @@ from gemm_course.figures.line_panel import IN_LOOP, SOME_IN_LOOP, panel, spoken
 from gemm_course.figures.svg import MONO, SANS, unbroken
 from gemm_course.figures.syntax import coloured
 
-HEIGHT = 440  # pixels of the list, and of the instructions: nothing jumps when another line is chosen
+HEIGHT = 440  # pixels, of the list and of the instructions, so that nothing jumps when a line is chosen
 CHOSEN, EDGE_OF_CHOSEN = colours.NOW_PALE, colours.INK
 STILL = "Run this cell to choose another line."
 _BOX = f"height:{HEIGHT}px;overflow:auto;border:1px solid {colours.EDGE};box-sizing:border-box"
 _LONGEST = 44  # pixels of the longest bar
-_READY = colours.STRIPE  # time in which warps do not wait
+_READY = colours.STRIPE  # the colour of time in which warps do not wait
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Caption:
 
     @property
     def lines(self) -> list[str]:
-        """What is said above the list."""
+        """The words above the list."""
         return [each for each in (self.limit, self.loop, self.missing) if each]
 
 
@@ -189,7 +189,7 @@ def _row(line: Line, code: str, chosen: bool, whole: Whole) -> str:
 
 
 def _measures(line: Line, longest: float) -> str:
-    """What is counted and measured of a line, in columns."""
+    """Return in columns what was counted and measured of a line."""
     cells = _cell(f"{len(line.instructions):,}", 42) + '<span style="width:5px"></span>' + bar(line.kinds)
     if line.measured:
         time = f"{_cell(percent(line.waited), 48)}{_bar(line, longest)}"

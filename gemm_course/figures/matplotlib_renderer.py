@@ -21,7 +21,10 @@ from matplotlib.path import Path
 
 from gemm_course.figures.svg import PAGE, Drawing, text_width
 
-_ASCENT, _DESCENT = 0.73, 0.2  # of a line of text, in parts of the font's size
+_ASCENT, _DESCENT = (
+    0.73,
+    0.2,
+)  # how far a line of text reaches above and below its baseline, in parts of the font's size
 _DEFAULTS = {name: value for name, value in matplotlib.rcParamsDefault.items() if "backend" not in name}
 _ANCHORS = {"left": ("start", 0.0), "center": ("middle", 0.5), "right": ("end", 1.0)}
 

@@ -15,9 +15,9 @@ from gemm_course.model.requests import SECTOR
 
 _SIDE, _LEFT = 284.0, 30.0
 _BESIDE = _LEFT + _SIDE + 24
-_NUMBERS = 15.0  # the side of a cell from which a number fits into it
-_INDICES = 14.0  # what the numbers of rows and columns take
-_LINES = 8  # products that the panel lists
+_NUMBERS = 15.0  # a number fits into a cell of this side or more
+_INDICES = 14.0  # room for the numbers of rows and columns
+_LINES = 8  # the number of products that the panel lists
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Scene:
         return self.story.made(self.level, self.element)
 
     def read(self, array: str) -> set[Element]:
-        """What is read of A or B now."""
+        """The elements of A or B that are read now."""
         level = "block" if self.level == "element" and self.moment.copies else self.level
         return self.story.read(self.moment, array, level, self.element)
 
     def sums(self) -> np.ndarray:
-        """C as far as it is added up after this moment."""
+        """C with what has been added up by the end of this moment."""
         last = self.moment.p[0] - 1 if self.moment.copies else self.moment.p[1]
         return self.A[:, : last + 1] @ self.B[: last + 1]
 
@@ -85,7 +85,7 @@ def draw(scene: Scene) -> Picture:
 
 
 def place_of_c(shape: tuple[int, int, int]) -> tuple[float, ...]:
-    """Where C lies in pictures of this shape: left, top, width and height in parts of the page's width."""
+    """Return C's place in pictures of this shape: left, top, width, height in parts of the page's width."""
     corner = _corner(shape, Drawing("", title_lines=2).top)
     return tuple(part / PAGE for part in corner.box("C"))
 
@@ -215,7 +215,7 @@ def _product_lines(scene: Scene) -> list[str]:
 
 
 def _bars(scene: Scene) -> list[tuple[str, list[tuple[int, str]]]]:
-    """What the panel compares: a label, and parts as (how many, colour)."""
+    """Return what the panel compares: a label, and parts as (how many, colour)."""
     asked = [(scene.moment.lane_reads(scene.threads, m), colours.of_array(m)) for m in "AB"]
     if scene.moment.copies:
         loads = [
@@ -282,7 +282,7 @@ def _marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
 
 
 def _each_thread(scene: Scene) -> str:
-    """What one thread does, where more than one multiply: its reads of A and of B, its products."""
+    """Say what one thread of several does: its reads of A and of B, its products."""
     made = _one_thread(scene)
     if not made or scene.moment.copies:
         return ""
@@ -293,7 +293,7 @@ def _each_thread(scene: Scene) -> str:
 
 
 def _one_thread(scene: Scene) -> set[Element]:
-    """What the chosen element's thread makes, where a warp or a block is shown whose threads multiply."""
+    """Say what the chosen element's thread makes, if a warp or a block of such threads is shown."""
     if scene.level not in ("warp", "block") or scene.story.at_once > 1:
         return set()
     return scene.story.made("thread", scene.element)

@@ -9,7 +9,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_LEFT, _RIGHT, _HIGH = 190.0, 440.0, 18.0  # where bars begin and where the longest ends; a bar's height
+_LEFT, _RIGHT, _HIGH = 190.0, 440.0, 18.0  # left edge of the bars, right edge of the longest; a bar's height
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
-CLOCKS = 60  # how many units of time are drawn
+CLOCKS = 60  # the units of time that are drawn
 TILES = 60
 MOST_SLOTS = 5
 _MULTIPLIES = colours.OF_WAIT["issuing"]
@@ -16,7 +16,7 @@ _MULTIPLIES = colours.OF_WAIT["issuing"]
 
 @dataclass(frozen=True)
 class Tile:
-    """When one tile is asked for, is there, begins to be multiplied and has been multiplied."""
+    """A tile's times: its copy is asked for, it is there, its products begin, and they are done."""
 
     slot: int
     asked: int
@@ -26,7 +26,9 @@ class Tile:
 
 
 def schedule(slots: int, copy: int, multiply: int, tiles: int = TILES) -> list[Tile]:
-    """Tile t is asked for once its slot is free, and multiplied when it is there and the last is done."""
+    """Return each tile's times.
+
+    A tile is asked for once its slot is free, and multiplied once it is there and the tile before is done."""
     story: list[Tile] = []
     for t in range(tiles):
         asked = story[t - slots].done if t >= slots else 0

@@ -16,9 +16,9 @@ from gemm_course.model.owner_maps import NOBODY, SEVERAL, WARP, OwnerMap
 
 LEVELS = ("block", "warp", "sub-tile", "thread")
 COLOURS = ("warp", "lane", "owner")
-_SIDE = 416.0  # the most units for the drawn part in either direction
+_SIDE = 416.0  # the drawn part is at most this wide and high
 _TINTS = (colours.PALE[colours.C], colours.mixed(colours.PALE[colours.C], 0.4))  # neighbouring warps
-_DARKEST = 0.7  # of C's hue, on which dark text can still be read
+_DARKEST = 0.7  # the largest part of C's hue on which dark text can be read
 _HATCHING = {NOBODY: colours.QUIET, SEVERAL: colours.WARN}
 _LABEL = 12
 
@@ -60,7 +60,7 @@ def _title(owners: OwnerMap, level: str, warp: int, thread: int, mine: np.ndarra
 
 
 def _verdict(owners: OwnerMap, level: str, warp: int) -> str:
-    """Whether each element of what is drawn has one owner, of the warp that it belongs to."""
+    """Say whether each element that is drawn has exactly one owner, and one of the right warp."""
     part = owners.owner[_part(owners, level, warp)]
     several, nobodys = int((part == SEVERAL).sum()), int((part == NOBODY).sum())
     strangers = int(((part >= 0) & (part // WARP != _warps_there(owners)[_part(owners, level, warp)])).sum())
@@ -139,7 +139,7 @@ class _Frame:
     columns: slice
     left: float
     top: float
-    wide: float  # of an element
+    wide: float  # an element's width
     high: float
 
     def box(self, row: int, column: int, down: int, across: int) -> tuple[float, float, float, float]:
@@ -371,6 +371,6 @@ def _gaps(numbers: np.ndarray) -> int:
 
 
 def _places(numbers: np.ndarray, size: float, start: float) -> list[float]:
-    """Where to draw each number's cell, with a gap where numbers are left out."""
+    """Return where to draw each number's cell, with a gap where numbers are left out."""
     gaps = np.concatenate([[0], np.cumsum(np.diff(numbers) != 1)])
     return [start + place * size + 10 * gap for place, gap in enumerate(gaps)]

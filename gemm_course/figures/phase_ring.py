@@ -9,7 +9,7 @@ from gemm_course.figures.svg import PAGE, Drawing, text_width
 from gemm_course.model import phases as model
 from gemm_course.model.phases import EMPTY, FULL, PARTS, Barrier, Moment
 
-_LEFT, _RIGHT = 124.0, PAGE - 8  # of the slots
+_LEFT, _RIGHT = 124.0, PAGE - 8  # left and right edge of the slots
 _ROW = 19.0
 _ROWS = {
     FULL: ("full: phase", "arrived", "bytes expected", "bytes came"),
@@ -98,7 +98,7 @@ def _rows(moments: Sequence[Moment], key: tuple[str, int]):
 
 
 def _end(now: Moment, key: tuple[str, int], before: Barrier) -> tuple[Barrier, Barrier]:
-    """Of the phase that ended: the counts a tick before, and those with which it ended."""
+    """Return the counts of the phase that ended: a tick before its end, and at its end."""
     landed = sum(each.slot == key[1] for each in now.landed) if key[0] == FULL else 0
     came = before.came + landed * model.PART_BYTES
     return before, Barrier(before.arrivals, 0, before.phase, came, came)

@@ -11,11 +11,11 @@ from gemm_course.figures.svg import PAGE, Drawing, text_width
 from gemm_course.model import phases as model
 from gemm_course.model.phases import PARTS, Moment, Op
 
-HIGH = 18.0  # of a strip
-_TICKS = 10  # so many are shown
-_WIDE = (PAGE - 16) / (_TICKS + 1)  # of a tick: to the right of the last is room for a word
+HIGH = 18.0  # a strip's height
+_TICKS = 10  # the number of ticks that are shown
+_WIDE = (PAGE - 16) / (_TICKS + 1)  # a tick's width; to the right of the last one there is room for a word
 _MISSING = "no arrive"
-_ROOM = 0.95  # of the estimated width: DejaVu Sans, the widest of the fonts, takes no more for these words
+_ROOM = 0.95  # even in DejaVu Sans, the widest font, these words take this part of the estimate
 _THIN = 3.0  # a copy on its way
 
 
@@ -123,7 +123,7 @@ def _left_out(drawing: Drawing, right: float, top: float, room: float) -> float:
 
 
 def _labels(bar: _Bar) -> Iterator[str]:
-    """From long to short."""
+    """Yield the words for it, from long to short."""
     if bar.passed:
         yield "passes"
     elif bar.op.kind == model.WAIT:
@@ -155,7 +155,7 @@ def of_copies(drawing: Drawing, moments: Sequence[Moment], top: float) -> float:
 
 
 def _flights(moments: Sequence[Moment]) -> Iterator[_Flight]:
-    """From the tick of the order to that before the landing, or until now."""
+    """Return the ticks from the order to the one before the landing, or until now."""
     lands = {(each.part, each.tile): moment.tick for moment in moments for each in moment.landed}
     for moment in moments:
         for op in (warp.op for warp in moment.warps if warp.op.kind == model.COPY):
@@ -166,7 +166,7 @@ def _flights(moments: Sequence[Moment]) -> Iterator[_Flight]:
 
 
 def _flight(drawing: Drawing, flight: _Flight, now: Moment, top: float) -> None:
-    """Each slot has its height: copies to several slots are on their way at once."""
+    """Return a height for each slot, since copies to several slots may be under way at once."""
     x, right = _x(flight.begin, now), _x(flight.end, now)
     if right > x:
         y = top + (flight.slot + 0.5) * HIGH / len(now.slots) - _THIN / 2

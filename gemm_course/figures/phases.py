@@ -11,10 +11,10 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
 from gemm_course.model import phases as model
 from gemm_course.model.phases import EMPTY, FULL, Moment
 
-DOES = 108.0  # where the words of what a warp does begin
+DOES = 108.0  # the left edge of the words that say what a warp does
 _WORDS = 18.0  # the height of those words
 _AGENT = _WORDS + phase_strips.HIGH + 3
-_LINE, _LINES = 19.0, 3  # for the sentences
+_LINE, _LINES = 19.0, 3  # room for the sentences
 
 
 class Said(NamedTuple):

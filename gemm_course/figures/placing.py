@@ -47,7 +47,7 @@ def first_free(candidates: Iterable[Box], *costs: Callable[[Box], int]) -> Box:
 
 
 def faults(box: Box, frame: Box, taken: Sequence[Shape]) -> int:
-    """Return with how many shapes a box meets, and far more if it leaves the frame."""
+    """Return how many shapes a box meets; leaving the frame counts as 100 shapes."""
     return sum(meet(box.corners, shape) for shape in taken) + 100 * (not _inside(box, frame))
 
 
@@ -69,14 +69,14 @@ def apart(wanted: Sequence[float], heights: Sequence[float], lowest: float) -> l
 
 
 def meet(one: Shape, other: Shape) -> bool:
-    """Whether two shapes touch: if they do not, some line parallel to an edge lies between them."""
+    """Whether two convex shapes touch. If they do not, some line parallel to an edge separates them."""
     return not _apart_upright(one, other) and not any(
         _separates(edge, one, other) for edge in (*_edges(one), *_edges(other))
     )
 
 
 def _apart_upright(one: Shape, other: Shape) -> bool:
-    """Whether an upright or a level line lies between them, which is quick to tell, and mostly so."""
+    """Whether an upright or a level line separates them. This is quick to tell, and true of most pairs."""
     xs, ys = zip(*one, strict=True)
     other_xs, other_ys = zip(*other, strict=True)
     return (
@@ -96,7 +96,10 @@ def _separates(edge: tuple[Spot, Spot], one: Shape, other: Shape) -> bool:
 def _edges(shape: Shape) -> list[tuple[Spot, Spot]]:
     if len(shape) == 2:
         (x1, y1), (x2, y2) = shape
-        return [((x1, y1), (x2, y2)), ((x1, y1), (x1 + y1 - y2, y1 + x2 - x1))]  # along it and across
+        return [
+            ((x1, y1), (x2, y2)),
+            ((x1, y1), (x1 + y1 - y2, y1 + x2 - x1)),
+        ]  # one edge along the line, one across it
     return [(shape[place - 1], shape[place]) for place in range(len(shape))]
 
 

@@ -9,11 +9,11 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import NORMAL, PAGE, SMALL, Drawing, wrap
 
-_LEFT, _RIGHT = 104.0, 474.0  # where the tracks begin and end
-_TRACK, _HIGH = 46.0, 34.0  # from one track to the next, and what stands on it
-_FACTORS, _LETTER = 12.5, 7.6  # of the products on a track
+_LEFT, _RIGHT = 104.0, 474.0  # left and right edge of the tracks
+_TRACK, _HIGH = 46.0, 34.0  # the distance between tracks, and the height of what stands on one
+_FACTORS, _LETTER = 12.5, 7.6  # letter size, and width of a letter, of the products on a track
 _LONGEST = 6.9  # units of time that fit on the page
-_LINES = 5  # for the sentences below
+_LINES = 5  # lines kept free for the sentences below
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def race(tracks: Sequence[Track], gates: Sequence[Gate], title: str, sentences: 
 
 
 def _arrows(tracks: Sequence[Track]) -> str:
-    """What the arrows of a picture mean: all go from a sum to a later store, or all from a store to a sum."""
+    """Say what the arrows mean: in one picture, all go to a later store, or all go to a sum."""
     for track in tracks:
         for part in track.parts:
             for factor in (each for product in part.products for each in product if each.wrong):

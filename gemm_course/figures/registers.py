@@ -11,7 +11,7 @@ from gemm_course.figures.svg import Drawing
 
 WARP = 32
 Element = tuple[int, ...]
-K_AXIS = {"As": 1, "Bs": 0}  # which index of a shared tile counts along k
+K_AXIS = {"As": 1, "Bs": 0}  # the index of a shared tile that counts along k
 _LEFT, _GAP = 40.0, 8.0
 _TOKENS = 372.0  # the most units for a row of reads and multiply-adds
 
@@ -134,7 +134,7 @@ def _cells(
 
 
 def _legend(drawing: Drawing, y: float) -> None:
-    """Dark and outlined is this thread, pale the rest of its warp."""
+    """Draw the cells of a tile: this thread's dark and outlined, its warp's others pale."""
     for place, hue in enumerate((colours.A, colours.B, colours.C)):
         drawing.rect(8 + 18 * place, y, 12, 12, hue, stroke=colours.INK, line=1.4)
         drawing.rect(312 + 18 * place, y, 12, 12, colours.PALE[hue], stroke=colours.EDGE, line=1)

@@ -25,14 +25,18 @@ class Span:
 _AXIS = "FLOP per byte that warps ask of L1"
 _FP32 = Span(0.04, 1500, 0.1, 200)  # what is shown unless a picture says otherwise
 _FP16 = Span(0.04, 1500, 0.1, 2000)
-_FAR = 6000  # FLOP per byte, for what lies beyond
-_LEFT, _RIGHT = 52.0, 398.0  # where the plane begins and ends; the labels of flat roofs stand behind it
-_HEIGHT, _COLUMN, _NOTE = 262.0, 13, 6  # of the plane; letters beside it; lines of the note
+_FAR = 6000  # the right end, in FLOP per byte, if a point lies beyond the usual one
+_LEFT, _RIGHT = 52.0, 398.0  # left and right edge of the axes; the labels of flat roofs stand to their right
+_HEIGHT, _COLUMN, _NOTE = (
+    262.0,
+    13,
+    6,
+)  # the axes' height; size of letters beside them; lines kept free for the note
 _DOT, _RING, _SMALL_DOT = 7.0, 10.0, 5.0
-_TICKS = (1, 2, 5)  # of each decade, where there is room for all of them
-_NEAR, _CLEAR = 28.0, 4.0  # ticks that are closer are too many; what labels keep from the frame
+_TICKS = (1, 2, 5)  # ticks of each decade, where there is room for all three
+_NEAR, _CLEAR = 28.0, 4.0  # ticks closer than this are too many; labels keep this distance from the frame
 _TURNS = [math.radians(45 * (place // 2 * 3) + 22.5 * (place % 2)) for place in range(16)]  # all directions
-# What it costs when a label lies over something, its line runs over a label, over a mark, over a roof.
+# The costs of a label that covers something, and of its line crossing a label, a mark, a roof.
 _COVERED, _CUT, _PASSED, _CROSSED = 100, 10, 3, 1
 
 
@@ -81,7 +85,7 @@ class Lines:
         return sorted([*fp16, ("FP32 peak", self.peak), *self.ceilings], key=lambda flat: -flat[1])
 
     def in_words(self) -> str:
-        """The roofs, for those who cannot see them."""
+        """Return the roofs in words, for the alt text."""
         names = ", ".join(f"{roof.label} {roof.terabytes_per_second:.3g} TB/s" for roof in self.memories)
         fp16 = f", FP16 peak on Tensor Cores {self.tensor_peak:.3g} TFLOPS" if self.tensor_peak else ""
         limits = "".join(f" {label}: {value:.3g} TFLOPS." for label, value in self.ceilings)
@@ -122,7 +126,7 @@ def roofline(
     previous = measured[-2] if glide and len(measured) > 1 else None
     for point in points:
         sheet.mark(point, previous if point.now else None)
-    for point in reversed(points):  # this one chooses first
+    for point in reversed(points):  # the chosen kernel is last, and its name chooses its place first
         sheet.name(point, [point.label, _reached(point)])
     sheet.name_memories()
     _write_note(drawing, note, sheet.bottom + 44)
@@ -165,15 +169,15 @@ def _reached(point: Point) -> str:
 
 @dataclass
 class _Sheet:
-    """The plane with its roofs, and what already stands on it."""
+    """The axes with their roofs, and all that already stands on them."""
 
     drawing: Drawing
     lines: Lines
     points: Sequence[Point]
     span: Span
     axis: str
-    radius: float = _RING  # of a mark
-    places: dict[Point, Spot] = field(init=False)  # of the points on the page
+    radius: float = _RING  # a mark's
+    places: dict[Point, Spot] = field(init=False)  # where each point is on the page
     marks: list[Shape] = field(init=False)  # one for each point
     named: list[Shape] = field(init=False, default_factory=list)  # labels, and the lines from them to marks
     crossed: list[Shape] = field(init=False)  # lines that no label may lie over
@@ -239,7 +243,7 @@ class _Sheet:
         axes.plot(*zip(*ends), color=stroke, linewidth=line, linestyle=style, zorder=2)
 
     def _name_flat_roofs(self) -> None:
-        """Write their names behind their ends, one below the other."""
+        """Write the names of flat roofs to the right of the axes, one below the other."""
         left, wide = _RIGHT + 16, PAGE - _RIGHT - 22
         flat = self.lines.flat
         bold = [label == self.lines.lowest for label, _ in flat]
@@ -335,7 +339,7 @@ class _Sheet:
         return _COVERED * faults(box, self.inner, [*self.marks, *self.crossed, *self.named])
 
     def _crossings(self, box: Box, point: Point) -> int:
-        """What the line from a label to its mark costs."""
+        """Return what the line from a label to its mark costs."""
         leader = self._leader(box, point)
         if not leader:
             return 0
@@ -363,7 +367,7 @@ class _Sheet:
 
 
 def _beside(one, other, part: float, aside: float, wide: float, turned: float) -> Box:
-    """A box along a line, ``aside`` of it."""
+    """Return a box along a line, at ``part`` of its length and at a distance of ``aside``."""
     (x1, y1), (x2, y2) = one, other
     along = math.radians(turned)
     x = x1 + (x2 - x1) * part - aside * math.sin(along)
@@ -372,7 +376,7 @@ def _beside(one, other, part: float, aside: float, wide: float, turned: float) -
 
 
 def _around_a_mark(x: float, y: float, wide: float, high: float, radius: float) -> Iterator[Box]:
-    """Places for a label all around a mark, ever further away."""
+    """Yield places for a label around a mark, the nearest first."""
     for aside in (3, 9, 16, 24, 34, 46, 60, 76, 94, 114, 140):
         for turn in _TURNS:
             right, down = math.cos(turn), math.sin(turn)
@@ -381,7 +385,7 @@ def _around_a_mark(x: float, y: float, wide: float, high: float, radius: float) 
 
 
 def _lean(part: float) -> float:
-    """Which side of a label faces its mark: an edge, or its middle."""
+    """Return where along its side a label faces its mark: -1 and 1 are the ends, 0 is the middle."""
     return max(-1.0, min(1.0, 1.6 * part))
 
 

@@ -74,7 +74,7 @@ def _round_above(most: float) -> int:
 
 
 def _places(drawing: Drawing, top: float, towers: Mapping[int, int]) -> None:
-    """How many words of one request lie at each place of a line."""
+    """Plot how many words of one request lie at each place of a line."""
     drawing.text(8, top - 10, _told(towers), bold=True)
     with plots.axes(drawing, _LEFT, top + 6, _WIDTH, _TOWERS - 6) as axes:
         axes.set_xlim(-0.5, PLACES - 0.5)

@@ -1,4 +1,4 @@
-"""What pictures with a row per kernel have in common: its heading, and paragraphs between margins."""
+"""What pictures with a row per kernel share: a row's heading, and paragraphs between margins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, text_width, wrap
 
 LEFT, RIGHT, LINE = 8.0, PAGE - 8.0, 18.0
 _BOLD = 1.1  # the underscores of a bold name are wider than estimated
-_WIDE = 0.45  # and so, by this part of the font's size, are some letters
+_WIDE = 0.45  # some letters are wider than estimated by this part of the font's size
 
 
 def paragraph(drawing: Drawing, words: str, y: float, fill: str = colours.QUIET) -> float:
@@ -19,7 +19,7 @@ def paragraph(drawing: Drawing, words: str, y: float, fill: str = colours.QUIET)
 
 
 def name_width(name: str) -> float:
-    """An upper estimate for a kernel's name in bold, which may be short, such as "wmma"."""
+    """Return an upper estimate of the width of a kernel's name in bold; it holds for short names, too."""
     return _BOLD * text_width(name, bold=True) + _WIDE * SMALL * sum(letter in "mw" for letter in name)
 
 

@@ -127,7 +127,7 @@ def _draw_a(drawing: Drawing, story: Sequence[Step], number: int, thread: int, t
 
 
 def _clear(step: Step, thread: int, owner: int, first: Place) -> float:
-    """Which part of the way along its four floats a thread's number stands: clear of what is stored."""
+    """Return where along its four floats a thread's number stands: clear of what is stored."""
     if (
         step.op == "load"
         or owner != thread

@@ -33,7 +33,9 @@ def draw(run: Schedule, longest: float) -> Picture:
     shared = any(s.what == "parts" for s in run.stretches)
     _legend(drawing, top + _HEIGHT + 44, shared=shared, empty=_empty(run))
     lines = wrap(_notes(shared), SMALL, PAGE - 16)
-    for place in range(_NOTE_LINES):  # as many in every state, so that the picture does not jump
+    for place in range(
+        _NOTE_LINES
+    ):  # the same number of lines in every state, so that the picture does not jump
         line = lines[place] if place < len(lines) else ""
         drawing.text(8, top + _HEIGHT + 112 + 18 * place, line, fill=colours.QUIET)
     return drawing.picture(_in_words(run))

@@ -14,8 +14,8 @@ from gemm_course.model import Tank
 
 _LEFT, _RIGHT = 84.0, PAGE - 12
 _ROW, _HIGH = 34.0, 24.0
-_PERIODS = 4  # of computing and waiting that are shown
-_LINES = 5  # of notes
+_PERIODS = 4  # rounds of computing and waiting that are shown
+_LINES = 5  # lines kept free for notes
 _FILE = 52.0  # the height of the register file with its words
 _ISSUING, _TURN = colours.OF_WAIT["issuing"], colours.OF_WAIT["another warp's turn"]
 

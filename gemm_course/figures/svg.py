@@ -78,8 +78,8 @@ class Drawing:
     def circle(self, x, y, radius, fill, *, stroke="none", line=1.0, dash="", since=None):
         """Draw a disc or, with ``fill`` none, a ring. Once shown, it glides here from the point ``since``.
 
-        Where nothing moves it is here at once, and where the reader wants nothing to move, if the page draws
-        the SVG itself: Chromium does not tell images of that wish.
+        A reader who prefers reduced motion sees it here at once if the page draws the SVG itself. In an
+        <img> it glides all the same, because Chromium does not pass that preference on to images.
         """
         self._bottom = max(self._bottom, y + radius)
         extra = f' stroke="{stroke}" stroke-width="{_number(line)}"' if stroke != "none" else ""
@@ -90,7 +90,7 @@ class Drawing:
         )
 
     def _glide(self, dx: float, dy: float) -> str:
-        """Define a movement from there to here; its name is its own, as styles hold for a whole web page."""
+        """Define a movement by (dx, dy); its name tells which, since styles hold for a whole page."""
         name = f"glide{_number(dx)}_{_number(dy)}".replace(".", "p").replace("-", "m")
         definition = (
             f"<style>@keyframes {name}{{from{{transform:translate({_number(dx)}px,{_number(dy)}px)}}}}"
@@ -111,8 +111,9 @@ class Drawing:
     def text(
         self, x, y, words, *, size=SMALL, fill=colours.INK, anchor="start", bold=False, mono=False, turned=0.0
     ):
-        """Write ``words`` with their baseline at ``y``; ``anchor`` is start, middle or end. ``turned`` by so
-        many degrees, clockwise, about (x, y).
+        """Write ``words`` with their baseline at ``y``; ``anchor`` is start, middle or end.
+
+        ``turned``: degrees, clockwise, about (x, y).
         """
         self._bottom = max(self._bottom, y + 4)
         weight = ' font-weight="bold"' if bold else ""
@@ -212,10 +213,10 @@ def wrap(words: str, size: float, width: float, *, bold: bool = False) -> list[s
 
 
 def unbroken(words: str) -> str:
-    """Words whose percentages are not divided between lines."""
+    """Return words in which no line break can part a number from its percent sign."""
     return words.replace(" %", "\u00a0%")
 
 
 def capital(words: str) -> str:
-    """Words as a sentence begins; names in them stay as they are."""
+    """Return words with a capital first letter; the rest stays as it is."""
     return words[0].upper() + words[1:]

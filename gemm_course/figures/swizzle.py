@@ -9,7 +9,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
-PARTS, ROWS = 8, 8  # of the 32 banks, 4 each, as wide as a piece; rows that ldmatrix reads at a time
+PARTS, ROWS = 8, 8  # the 32 banks in parts of 4, as wide as a piece; the rows that ldmatrix reads at a time
 _LEFT, _WIDE, _HIGH, _LINES = 8.0, 67.0, 19.0, 16
 
 
@@ -46,7 +46,9 @@ def tile(places: Sequence[Sequence[int]], read: int, wavefronts: int) -> Picture
             drawing.rect(x - 1, top - 2, _WIDE + 1, lines * _HIGH + 2, "none", stroke=colours.WARN, line=2.5)
     words = _said(met)
     drawing.text(_LEFT, top + lines * _HIGH + 18, words, fill=colours.QUIET)
-    drawing.rect(_LEFT, top + _LINES * _HIGH + 22, 1, 1, colours.PAPER)  # as high as with the most lines
+    drawing.rect(
+        _LEFT, top + _LINES * _HIGH + 22, 1, 1, colours.PAPER
+    )  # as high as the picture with the most lines
     starts = ", ".join(str((row * pieces + places[row][read]) % PARTS * 4) for row in range(ROWS))
     return drawing.picture(
         f"Eight rows of {pieces} pieces, 128 bytes per line. Piece {read} of rows 0 to 7 begins in banks "

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from gemm_course.figures.svg import capital
 from gemm_course.model import Tank
 
-ORDER = ("registers", "shared memory", "threads", "blocks")  # of the tanks, from left to right
-LABELS = {"threads": "warp slots", "blocks": "block slots"}  # for what the model names otherwise
+ORDER = ("registers", "shared memory", "threads", "blocks")  # headings of the tanks, from left to right
+LABELS = {
+    "threads": "warp slots",
+    "blocks": "block slots",
+}  # names of resources that the model calls otherwise
 _UNIT = {"registers": "register", "threads": "warp slot", "blocks": "block slot"}
 _FEW = ("no", "a first", "a second", "a third", "a fourth", "a fifth", "a sixth", "a seventh", "an eighth")
 
@@ -32,12 +35,12 @@ class Contents:
 
     @property
     def ordered(self) -> list[Tank]:
-        """The tanks as they are drawn."""
+        """The tanks in the order in which they are drawn."""
         return sorted(self.tanks, key=lambda tank: ORDER.index(tank.name))
 
     @property
     def fits(self) -> int:
-        """How many blocks find room."""
+        """The number of blocks that fit."""
         return min(tank.fits for tank in self.tanks)
 
     @property
@@ -48,7 +51,7 @@ class Contents:
 
     @property
     def short(self) -> list[Tank]:
-        """The tanks without room for one block more than there are."""
+        """The tanks that have no room for another block."""
         return [tank for tank in self.ordered if tank.fits <= self.blocks]
 
 
@@ -72,7 +75,7 @@ def amount(tank: Tank, value: int) -> str:
 
 
 def title(contents: Contents) -> str:
-    """The answer: "2 blocks fit: registers are full; 16 of 64 warps"."""
+    """Return the answer, such as "2 blocks fit: registers are full; 16 of 64 warps"."""
     blocks, least = contents.blocks, "at least " if contents.at_least else ""
     if not contents.fits:
         return f"No block fits: {_and(_too_little(tank) for tank in contents.short)}"
@@ -86,7 +89,7 @@ def title(contents: Contents) -> str:
 
 
 def sentence(contents: Contents) -> str:
-    """What the next block needs, and what is left of it in the tanks that have too little."""
+    """Say what the next block needs, and what is left of it in the tanks that have too little."""
     next_one = capital(f"{nth(contents.blocks + 1)} block")
     if not contents.short:
         return f"{next_one} (dashed) would find room in every tank."
@@ -120,7 +123,7 @@ def nth(number: int) -> str:
 
 
 def _why(contents: Contents) -> str:
-    """What is full, and what is too little for one more block."""
+    """Say what is full, and what is too little for one more block."""
     if contents.at_least:
         return "registers may be full"
     full = [tank for tank in contents.short if not tank.left(contents.blocks)]

@@ -10,11 +10,16 @@ from gemm_course.figures.svg import SMALL, Drawing, wrap
 from gemm_course.figures.tank_words import Contents, amount, bounded, in_words, label, nth, sentence, title
 from gemm_course.model import Tank
 
-_HEADROOM, _HEIGHT, _WIDE = 34.0, 150.0, 66.0  # above a tank, of a tank, across it
+_HEADROOM, _HEIGHT, _WIDE = 34.0, 150.0, 66.0  # the room above a tank, its height and its width
 _NAMES = 96.0  # the column of the table's row names
 _LINE, _ROW = 19.0, 21.0
-_ABOUT, _ROWS, _SENTENCES, _NOTES = 3, 5, 3, 10  # lines of each, so that all pictures are equally high
-_FAINT = 3.0  # the height below which a block gets neither an outline nor a number
+_ABOUT, _ROWS, _SENTENCES, _NOTES = (
+    3,
+    5,
+    3,
+    10,
+)  # lines kept free for each, so that all pictures are equally high
+_FAINT = 3.0  # a block lower than this gets neither an outline nor a number
 
 
 def tanks(contents: Contents) -> Picture:
@@ -33,7 +38,7 @@ def tanks(contents: Contents) -> Picture:
 
 
 def refused(heading: str, about: str, reasons: Sequence[str]) -> Picture:
-    """Draw a page as high as the others that says why there is nothing to fill the tanks with."""
+    """Draw a page of the usual height that says why there is no block to fill the tanks with."""
     drawing = Drawing(heading, title_lines=2)
     _write(drawing, [about], drawing.top)
     _write(drawing, reasons, drawing.top + (_ABOUT + 1) * _LINE, bold=True)
@@ -42,12 +47,12 @@ def refused(heading: str, about: str, reasons: Sequence[str]) -> Picture:
 
 
 def _floor(drawing: Drawing) -> float:
-    """Where the tanks stand."""
+    """Return where the tanks stand."""
     return drawing.top + _ABOUT * _LINE + 26 + _HEADROOM + _HEIGHT
 
 
 def _reserve(drawing: Drawing) -> None:
-    """Make the page as high as it is with the most lines."""
+    """Make the page as high as the one with the most lines."""
     bottom = _floor(drawing) + 10 + _ROWS * _ROW + 8 + (_SENTENCES + _NOTES) * _LINE + 4
     drawing.rect(0, bottom - 1, 1, 1, colours.PAPER)
 

@@ -153,7 +153,7 @@ def _covered_matrix(drawing: Drawing, ids: np.ndarray, shape, chosen, thread) ->
     cell = min(26, (PAGE - left - 8) / across, 260 / down)
     drawing.text(8, top - 5, "column", size=SMALL, fill=colours.QUIET)
     drawing.text(8, top + 16, "row", size=SMALL, fill=colours.QUIET)
-    every = ceil(18 / cell)  # column numbers need room
+    every = ceil(18 / cell)  # Every column's number would need more room than a cell has.
     for column in range(0, across, every):
         drawing.text(
             left + (column + 0.5) * cell, top - 5, column, size=12, anchor="middle", fill=colours.QUIET

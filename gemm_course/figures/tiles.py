@@ -8,7 +8,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_PLAN = 200.0  # the most units for a plan
+_PLAN = 200.0  # a plan is at most this wide and high
 
 
 def choice(

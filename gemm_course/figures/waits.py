@@ -1,7 +1,7 @@
 """What a warp spends its time on, stage by stage, and how busy the hardware was meanwhile.
 
-The likely mistakes are to take a warp's waiting for the kernel's (while one warp waits, its scheduler issues
-for others), and more grey for more speed. So each bar of a warp's time stands beside what does tell the
+Readers tend to take a warp's waiting for the kernel's, although its scheduler issues for other warps
+meanwhile, and to take more grey for more speed. So beside each bar of a warp's time stands what does tell the
 speed: how many instructions the work takes, how often one is issued, how busy the units are, and the time.
 """
 
@@ -18,9 +18,9 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, capital, text_width, u
 from gemm_course.profiles import WAITS
 from gemm_course.profiles import words as written
 
-SHOWN = 0.02  # the smallest part of a bar; what is smaller is in "other"
-EXPLAINED = 0.10  # a wait that is nowhere this long is named below few bars, and no more
-SHOWN_IN_LINES = 0.05  # the same where bars are short: every part has room for its letter
+SHOWN = 0.02  # smaller parts of a bar go into "other"
+EXPLAINED = 0.10  # below few bars, a wait that is shorter than this in all of them is named but not explained
+SHOWN_IN_LINES = 0.05  # the smallest part of a short bar, which still has room for its letter
 DETAILED = 6  # more bars than these are drawn in one line each
 OTHER = "other"
 GOOD = tuple(wait.name for wait in WAITS.values() if not wait.waits)
@@ -29,7 +29,10 @@ LETTERS = dict(
 )  # the same in every picture; no i and l, which look alike
 TENSOR_CORES = "Tensor Cores"
 _HALF = (RIGHT - LEFT - 8) / 2
-_FROM, _TO = 164.0, 362.0  # of a bar in a line, and the right edges of the figures behind it
+_FROM, _TO = (
+    164.0,
+    362.0,
+)  # left and right edge of a bar in a line, and the right edges of the figures after it
 _COLUMNS = {"instr.": 410.0, "issue": 455.0, "units": 500.0, "ms": RIGHT}
 
 
@@ -64,11 +67,11 @@ class Bar:
 
     @property
     def group(self) -> str:
-        """What computes, and with which numbers: kernels of one group can be compared by all figures."""
+        """The units that compute and their precision; kernels of one group can be compared by all figures."""
         return f"{self.precision} on {self.computing}" if self.precision else self.computing
 
     def parts(self, least: float = SHOWN) -> dict[str, float]:
-        """What is drawn, in the order of WAITS: what is smaller than `least` is added to "other"."""
+        """Return the parts that are drawn, in the order of WAITS; those below `least` go into "other"."""
         shown = {name: self.shares.get(name, 0) for name in WAITS if name != OTHER}
         shown = {name: share for name, share in shown.items() if share >= least}
         rest = sum(self.shares.values()) - sum(shown.values())
@@ -76,7 +79,7 @@ class Bar:
 
 
 def percent(share: float) -> str:
-    """As in `profiles.words`, with a space that does not break."""
+    """Return a share as `profiles.words` writes it, with a space that does not break."""
     return unbroken(written.percent(share))
 
 
@@ -125,7 +128,7 @@ def _drawn(bars: Sequence[Bar]) -> list[str]:
 
 
 def _explanations(bars: Sequence[Bar]) -> Iterator[str]:
-    """How a bar is read, how it is not, and what stands beside it."""
+    """Yield sentences: how a bar is read, how it is not, and what stands beside it."""
     yield (
         "A bar is the time of one warp, on average. Grey: it issues, or is ready while its scheduler issues "
         "for another warp. Colour: it waits, and others may issue meanwhile."
@@ -189,7 +192,7 @@ def _time(
 
 
 def _tracks(bar: Bar) -> list[tuple[str, float]]:
-    """How busy the hardware was, in words and as a share: the same two for every kernel."""
+    """Return how busy the hardware was, in words and as a share: the same two for every kernel."""
     tracks = (("issue slots", bar.issues), (bar.computing, bar.units))
     return [(f"{name}: {percent(share)}", share) for name, share in tracks if share is not None]
 
@@ -201,7 +204,7 @@ def _track(drawing: Drawing, words: str, share: float, x: float, y: float) -> No
 
 
 def _facts(bar: Bar) -> list[str]:
-    """The instructions that the work takes, the warps, and the limit; as far as they are known."""
+    """Yield what is known of the instructions that the work takes, the warps, and the limit."""
     told = []
     if bar.instructions is not None:
         told.append(f"{rate(bar.instructions)} instructions per multiply-add")
@@ -257,7 +260,7 @@ def _line(drawing: Drawing, bar: Bar, y: float) -> None:
 
 
 def milliseconds(value: float) -> str:
-    """At most three significant digits, without an exponent."""
+    """Return a number with at most three significant digits, and without an exponent."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -276,7 +279,7 @@ def _meanings(drawing: Drawing, bars: Sequence[Bar], y: float, with_words: bool)
 
 
 def _explained(bars: Sequence[Bar]) -> list[str]:
-    """The waits whose meaning is told: where there are few bars, those that take long in one of them."""
+    """Return the waits that are explained: all, or with few bars those that are long in any of them."""
     if not _detailed(bars):
         return _drawn(bars)
     waits = (name for name in _drawn(bars) if name not in (*GOOD, OTHER))
@@ -315,7 +318,7 @@ def _part(bar: Bar, name: str) -> str:
 
 
 def explained(name: str, least: float = SHOWN) -> str:
-    """What a wait means and what helps against it; a sentence or two. least: what is below is in "other"."""
+    """Say what a wait means and what helps against it. least: smaller parts are in "other"."""
     wait = WAITS[name]
     meaning = wait.meaning if name != OTHER else f"{wait.meaning}; and all that is under {percent(least)}"
     helps = f" Helps: {wait.help}." if wait.help and name not in GOOD else ""

@@ -129,7 +129,7 @@ def draw(story: list[Scene], number: int, thread: int, plan: Plan) -> Picture:
 
 
 def _layout(top: float, plan: Plan) -> dict[str, tuple[float, float]]:
-    """Where each part begins: A at the left, B on top, C where they meet, the tiles beside their matrices."""
+    """Return where each part begins: A at the left, B on top, C where they meet, tiles beside matrices."""
     wide, high = plan.shapes["A"][1] * _CELL, plan.shapes["B"][0] * _CELL
     corner = _LEFT + wide + _GAP, top + high + _GAP
     right = corner[0] + plan.shapes["C"][1] * _CELL + 40

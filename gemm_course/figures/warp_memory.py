@@ -11,21 +11,21 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import NORMAL, Drawing
 from gemm_course.model.requests import SECTOR, Request
 
-AT_ONCE = 4  # lanes that a step of the story adds
+AT_ONCE = 4  # each step of the story adds this many lanes
 _HOW_TOLD = f"Shown {AT_ONCE} lanes at a time; the hardware takes all 32 at once."
-WINDOW = 32, 32, 8  # rows and columns of C, and steps along k, that are drawn
+WINDOW = 32, 32, 8  # the rows and columns of C, and the steps along k, that are drawn
 _SIDE, _LEFT = 176.0, 12.0
 _RIBBON, _ROWS = 32, 16  # sectors shown, in columns of this many
 _PITCH, _WORD = 17.0, 9.0
 _WORDS = SECTOR // 4
-_COLUMN = 44.0 + _WORDS * _WORD + 54.0  # an address, a sector, and the lanes that want it
-_BAR = _SIDE  # as long as all that a request can move
+_COLUMN = 44.0 + _WORDS * _WORD + 54.0  # columns: an address, a sector, and the lanes that ask for it
+_BAR = _SIDE  # the longest bar: all that a request can move
 _MOST = 32 * SECTOR
 
 
 @dataclass(frozen=True)
 class View:
-    """A request, and how many of its lanes have been heard.
+    """A request, and how many of its lanes have asked so far.
 
     kernel: its name. places: the elements of C that each lane makes. facts: lines of what else is to be said.
     """
@@ -38,12 +38,12 @@ class View:
 
     @property
     def now(self) -> Request:
-        """The part of the request that has been heard."""
+        """The part of the request that has been made so far."""
         return self._of(range(self.heard))
 
     @property
     def latest(self) -> Request:
-        """The part that was heard last."""
+        """The part that was added last."""
         return self._of(range(self.heard - AT_ONCE, self.heard))
 
     def _of(self, lanes: range) -> Request:
@@ -190,7 +190,7 @@ def _words(request: Request, sector: int) -> list[int]:
 
 
 def _ranges(lanes: list[int]) -> str:
-    """Lanes in few letters: "0–7", "0, 16", or how many."""
+    """Return lanes briefly: "0–7", "0, 16", or how many they are."""
     runs: list[list[int]] = []
     for lane in lanes:
         if runs and runs[-1][-1] + 1 == lane:

@@ -13,7 +13,7 @@ from gemm_course.model.requests import Request, wavefronts_of
 
 WARP = 32
 _LEFT, _CELL, _HIGH = 8.0, 17.0, 20.0
-_TILE, _MOST = 96.0, 280.0  # heights: of the tile, of the most wavefronts with what is said of them
+_TILE, _MOST = 96.0, 280.0  # heights: of the tile, and of the most wavefronts with the words about them
 _ALIGNED = 16  # bytes; a 128-bit access starts at a multiple of this
 
 _KEY = "A line is one wavefront: one word per bank; the number is the lane served."
@@ -73,7 +73,7 @@ def draw(request: Request, code: str, tile: Tile) -> Picture:
 
 
 def title(request: Request, code: str) -> str:
-    """What a request costs, or for how many lanes it is misaligned."""
+    """Say what a request costs, or for how many lanes it is misaligned."""
     misaligned, count = _misaligned(request), wavefronts_of(request)
     if misaligned:
         return f"{code}: misaligned for {len(misaligned)} of {len(request.lanes)} lanes"
@@ -143,7 +143,7 @@ def _footnotes(request: Request, groups, misaligned: list[int], key: bool) -> li
 
 
 def in_words(request: Request) -> str:
-    """The same as :func:`lines`, in words."""
+    """Return in words what :func:`lines` draws."""
     misaligned, groups = _misaligned(request), served(request)
     (first, start, low), (last, end, high) = request.lanes[0], request.lanes[-1]
     said = "; ".join(_heading(lanes, fronts) for lanes, fronts in groups)

@@ -17,7 +17,7 @@ from lockstep import Watch, emulate
 ACCESSES = ("As[ty, p]", "Bs[p, tx]", "As[tx, p]")
 BLOCKS = ((32, 32), (16, 16), (8, 8), (8, 32))
 DEPTH = 32  # columns of As, rows of Bs
-STEP = 5  # along k, of which the reads are shown
+STEP = 5  # the step along k whose reads are shown
 PADDING = (0, 1, 2, 4, 8)
 
 
@@ -50,7 +50,7 @@ def _read_once(access: str, block: tuple[int, int], pad: int):
 
 
 def _shape(access: str, block: tuple[int, int], pad: int) -> tuple[int, int]:
-    """The rows of the tile that ``access`` reads, and how long they are with their padding."""
+    """Return how many rows the tile has that ``access`` reads, and how long they are with their padding."""
     x, y = block
     rows = {"As[ty, p]": y, "As[tx, p]": x, "Bs[p, tx]": DEPTH}[access]
     return rows, (x if access == "Bs[p, tx]" else DEPTH) + pad

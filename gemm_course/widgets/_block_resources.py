@@ -19,7 +19,7 @@ from gemm_course.widgets._gpus import hardware
 from lockstep.limits import LIMITS, MAX_REGISTERS
 
 SWEPT = (9, 0)  # the compute capability of the GPU that the course's own sweep ran on
-_WARP, _UNIT = 32, 8  # threads; the compiler gives a thread registers in multiples of eight
+_WARP, _UNIT = 32, 8  # threads of a warp; the compiler gives a thread registers in multiples of eight
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Taken:
 
 
 def known(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken | None:
-    """What is on record: machine code for default tiles, or else what the sweep's driver said; or None."""
+    """Return what is on record, or None: machine code for default tiles, else the sweep's figures."""
     tiles, threads = stage.complete(tiles), math.prod(stage.block(tiles))
     if tiles == stage.complete() and (code := recorded(stage, capability)):
         return of_code(code, threads, "machine code on record")
@@ -60,7 +60,7 @@ def _swept_with(capability: tuple[int, int]) -> list[Place]:
 
 
 def now(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken | str:
-    """The same by compiling, which takes seconds, or a sentence that says why it cannot be compiled."""
+    """Compile and return what a block takes, or a sentence that says why not. This takes seconds."""
     if reason := why_no_compiler():
         return reason
     try:
@@ -71,14 +71,12 @@ def now(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> 
 
 
 def at_most(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken:
-    """The most that a block can take, from what the kernel asks the compiler for: threads, and blocks per SM.
+    """Return the most that a block can take by the launch bounds: threads, and blocks per SM.
 
     Shared memory is what the emulator counts.
     """
     threads, blocks = stage.launch_bounds(tiles)
-    blocks = min(
-        blocks, LIMITS[capability].threads // threads
-    )  # where the kernel asks for more, it gets these
+    blocks = min(blocks, LIMITS[capability].threads // threads)  # A kernel that asks for more gets these.
     registers = most_registers(threads, blocks, capability)
     source = (
         f"At most {registers} registers per thread: the kernel asks the compiler for room for "
@@ -97,7 +95,7 @@ def most_registers(threads: int, blocks: int, capability: tuple[int, int]) -> in
 
 
 def of_code(code: Compiled, threads: int, how: str) -> Taken:
-    """What machine code says; ``how`` it came about, such as "machine code on record"."""
+    """Return what machine code says; ``how`` tells where it is from, such as "machine code on record"."""
     source = (
         f"{code.registers} registers per thread: {how} for compute capability "
         f"{shown(code.compute_capability)}, {code.compiler}."
@@ -113,7 +111,7 @@ class OfStage:
         self._compiled: dict[tuple, Taken | str] = {}
 
     def taken(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken:
-        """What a block takes, as far as it is known by now."""
+        """Return what a block takes, as far as it is known by now."""
         here = self._compiled.get(self._key(tiles, capability))
         if isinstance(here, Taken):
             return here
@@ -129,7 +127,7 @@ class OfStage:
             self.compile(tiles, capability)
 
     def compile(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> None:
-        """Compile, for `taken`. Raises IllegalTiles."""
+        """Compile, so that `taken` knows the answer. Raises IllegalTiles."""
         self._compiled[self._key(tiles, capability)] = now(self.stage, tiles, capability)
 
     def broken(self, tiles: Mapping[str, int]) -> list[str]:
@@ -145,7 +143,7 @@ class OfStage:
 
 
 class OfCode:
-    """A kernel's machine code, in which nothing can be chosen: it is asked as `OfStage` is."""
+    """A kernel's machine code, with the methods of `OfStage`; nothing can be chosen in it."""
 
     def __init__(self, code: Compiled, threads: int):
         self.code, self._taken = code, of_code(code, threads, "machine code")

@@ -1,4 +1,4 @@
-"""Which call of a ``see`` function an explorer came from, so that Python can be asked for it again.
+"""Remembers the call of a ``see`` function that made an explorer, so that Python can make it again.
 
 A call whose arguments can be written down, such as ``see.fragment(by="lane")``, can be
 repeated in any kernel. An explorer of something that only this kernel has, such as a learner's function, is
@@ -22,13 +22,13 @@ from gemm_course.kernels import Stage
 from gemm_course.widgets import _showing
 from gemm_course.widgets._stages import stage_of
 
-_HELD = 200  # explorers of this kernel's own functions that can still be asked
+_HELD = 200  # this many explorers of this kernel's own functions can still be asked
 _THIS_KERNEL = uuid.uuid4().hex[:8]
 _own: OrderedDict[str, Any] = OrderedDict()
 
 
 class Gone(LookupError):
-    """An explorer was asked for that another kernel held."""
+    """The explorer that is asked for was held by another kernel."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def call_of(make: Callable, args: tuple, kwargs: dict) -> Call | None:
             for name, value in bound.arguments.items()
             for key, each in _by_key(parameters[name], value)
         }
-    except (TypeError, ValueError, KeyError):  # KeyError: a stage of the learner's own
+    except (TypeError, ValueError, KeyError):  # KeyError: the stage is the learner's own
         return None
     usual = {name: json.dumps(each.default, default=repr) for name, each in parameters.items()}
     given = {name: json.loads(value) for name, value in given.items() if value != usual.get(name)}
@@ -82,7 +82,7 @@ def call_of(make: Callable, args: tuple, kwargs: dict) -> Call | None:
 
 
 def _by_key(parameter: Parameter, value: Any) -> Iterable[tuple[str, Any]]:
-    """A parameter's value by its name, those of any number by "*", and those with any names by these."""
+    """Return a parameter's values by name: those of *args under "*", those of **kwargs under their names."""
     if parameter.kind is Parameter.VAR_KEYWORD:
         return value.items()
     return [("*" if parameter.kind is Parameter.VAR_POSITIONAL else parameter.name, value)]
@@ -134,7 +134,7 @@ def _made(name: str, arguments: str):
 
 
 def _as_given(value: Any) -> Any:
-    """A value out of JSON, which has lists for tuples, such as ("vectorized", {"TM": 8})."""
+    """Return a value as it was before JSON made lists of tuples, such as ("vectorized", {"TM": 8})."""
     if isinstance(value, list):
         return tuple(map(_as_given, value))
     if isinstance(value, dict):

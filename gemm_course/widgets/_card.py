@@ -163,7 +163,7 @@ def _held(costs: Cost, code: Compiled | str, stage: Stage, tiles: Mapping[str, i
 
 
 def _roof(costs: Cost, code: Compiled | str, stage: Stage, tiles: Mapping[str, int]) -> str:
-    """The lowest roof of those that are known of any kernel: L1 by the bytes of its loads, the loop's other
+    """Return the lowest of the roofs known for any kernel: L1 by the bytes of its loads, the loop's other
     instructions, the peak of arithmetic.
     """
     l1 = rated().bandwidths["L1"]

@@ -22,7 +22,7 @@ from gemm_course.widgets._gpus import left_out, of_gpus, to_measure
 from gemm_course.widgets._gpus import shown as shown_on
 from lockstep import Report, emulate
 
-SIZE = 4096  # of the matrices that TFLOPS are measured on
+SIZE = 4096  # TFLOPS are measured on matrices of this size
 
 
 @of_gpus
@@ -56,7 +56,7 @@ def draw_tflops(stages: Sequence[str], on: Place | str, highlight: str | None = 
             note = f"{note}. {words}"
     now = highlight or stages[-1]
     bars = [charts.Bar(name, value, name == now) for name, value in known.items()]
-    if len(bars) == 1 and bars[0].tflops:  # beside nothing, a bar says little
+    if len(bars) == 1 and bars[0].tflops:  # One bar alone says little.
         bars += [charts.Bar(label, value) for label, value in marks]
         return charts.tflops(bars, _beside(bars), note)
     return charts.tflops(bars, _answer(known), note, lines=marks)
@@ -71,7 +71,7 @@ def _beside(bars: Sequence[charts.Bar]) -> str:
 
 
 def _answer(best: Mapping[str, float | None]) -> str:
-    """What the last stage gains over the one that it changes, or else over the first one shown."""
+    """Say what the last stage gains over the one that it changes, or else over the first one shown."""
     known = {name: value for name, value in best.items() if value is not None}
     if not known:
         return f"{', '.join(best)}: not measured yet"
@@ -157,7 +157,7 @@ def _draw_counts(stage: str, shape: tuple[int, int, int], formula: Mapping, on: 
 
 
 def _ways(said: int | str | None, emulated: int, hardware: int | None) -> dict[str, int | str]:
-    """What the three ways of counting found; without a formula, what the others found stays hidden."""
+    """Return what the three ways of counting found. Without a formula the other counts stay hidden."""
     if said is None:
         return {"formula": "your turn", "emulator": _LATER, "hardware": _LATER}
     said = int(said) if isinstance(said, float) and said.is_integer() else said
@@ -172,7 +172,7 @@ def _told(hardware: int | None, emulated: int) -> int | str:
 
 
 def _other_count(report: Report, name: str, said: object) -> str:
-    """What a formula counts instead of sectors, if it is one of the report's other counts."""
+    """Say what a formula counts instead of sectors, if that is one of the report's other counts."""
     site = _SITES[name]
     if site["column"] != "sectors" or said in (None, report.total(**site)):
         return ""
@@ -184,7 +184,7 @@ def _other_count(report: Report, name: str, said: object) -> str:
 
 
 def _mistakes(rows: Sequence[tuple[str, Mapping[str, int | str]]], others: Sequence[str]) -> str:
-    """What each wrong formula does, if at least one of them is known to count something else."""
+    """Say what each wrong formula does, if at least one of them is known to count something else."""
     if not any(others):
         return ""
     told = []

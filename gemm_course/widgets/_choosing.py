@@ -1,4 +1,4 @@
-"""Makes the lines of a machine-code picture choosable, in the page alone: no kernel is asked.
+"""Lets a reader choose lines of a machine-code picture. The page does it alone and asks no kernel.
 
 So it answers at once, also when the notebook is opened again without a kernel. Where JupyterLab does not
 trust an output it leaves the script out, and the line that was chosen first stays.
@@ -14,8 +14,8 @@ import json
 from gemm_course.figures import colours
 from gemm_course.figures.machine_code import CHOSEN, EDGE_OF_CHOSEN, MachineCode
 
-# What takes the focus bears data-lm-suppress-shortcuts, or JupyterLab would take keys typed there as its own:
-# arrow keys leave the cell, letters add and delete cells. A cell shown twice has two roots; each is wired
+# What takes the focus has data-lm-suppress-shortcuts. Otherwise JupyterLab takes the keys as its own: arrow
+# keys leave the cell, letters add and delete cells. A cell that is shown twice has two roots; each is wired
 # once.
 _SCRIPT = """
 (() => {

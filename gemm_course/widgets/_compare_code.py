@@ -22,8 +22,8 @@ from gemm_course.widgets._loop_in_words import busy_clocks
 from gemm_course.widgets._profiled import note
 
 MILLION = "million multiply-adds"
-_CHANGE = ("before the change", "after the change")  # what two kernels of one name are called
-LIKE = 0.02  # two times that differ by less are called the same
+_CHANGE = ("before the change", "after the change")  # the names of two kernels that have the same one
+LIKE = 0.02  # times that differ by less than this are called the same
 
 Kernel = str | Stage | tuple[str | Stage, Mapping[str, int]] | Compiled | Profile
 
@@ -97,7 +97,7 @@ def _profile(kernel: Kernel, code: Compiled, on: Place) -> Profile | None:
     gpu = hardware(on)
     if (
         gpu and code.compute_capability != gpu.compute_capability
-    ) or not code.tiles:  # a kernel of one's own has no tiles
+    ) or not code.tiles:  # A learner's own kernel has no tiles.
         return None
     try:
         return recorded(code.name, parse_tiles(code.tiles), gpu=on)
@@ -115,7 +115,7 @@ def _loop(code: Compiled) -> Loop:
 
 
 def _amounts(loops: Sequence[Loop]) -> tuple[str, list[float]]:
-    """The work that instructions are counted for, in words, and how much of it each loop does.
+    """Return the unit of work that instructions are counted for, in words, and how much of it each loop does.
 
     As many products of the same size, or else as many multiply-adds.
     """
@@ -176,7 +176,7 @@ def _facts(
 
 
 def _clocks(profile: Profile) -> dict[str, str]:
-    """For how long a multiprocessor had work, and for how long of that it issued and computed."""
+    """Return the time for which a multiprocessor had work, and the parts in which it issued and computed."""
     row = profile.measured
     pipe, name = _UNITS[profile.code.work]
     parts = {"of these, issue slots taken": row.get("issue_slots"), f"of these, {name} busy": row.get(pipe)}
@@ -192,7 +192,7 @@ _UNITS = {
 
 
 def _slots(codes: Sequence[Compiled], loops: Sequence[Loop]) -> list[tuple[int, float]]:
-    """Of each loop the clocks to issue it, and those that its work needs; [] if they are not known."""
+    """Return for each loop the clocks to issue it, and the clocks that its work needs; [] if unknown."""
     clocks = [busy_clocks(code, loop) for code, loop in zip(codes, loops, strict=True)]
     if None in clocks or loops[0].work != loops[1].work:
         return []
@@ -200,7 +200,7 @@ def _slots(codes: Sequence[Compiled], loops: Sequence[Loop]) -> list[tuple[int, 
 
 
 def _allowed(work: str, issue: int, needed: float) -> dict[str, str]:
-    """What issuing allows: the part of the peak, or the clocks that products need."""
+    """Say what issuing allows: a part of the peak, or the clocks that products need."""
     if work == MULTIPLY_ADD:
         return {"at most, of the FP32 peak": percent(min(needed / issue, 1))}
     return {"clocks that these need at least, together": f"{needed:,.0f}"}
@@ -209,12 +209,12 @@ def _allowed(work: str, issue: int, needed: float) -> dict[str, str]:
 def _verdicts(measured: Sequence[Profile]) -> list[Verdict]:
     try:
         return [verdict(profile) for profile in measured]
-    except ValueError:  # too little was measured
+    except ValueError:  # Too little was measured.
         return []
 
 
 def _limits(names: Sequence[str], found: Sequence[Verdict]) -> str:
-    """What limits each kernel, measured; or that nothing was measured."""
+    """Say what limits each kernel by its measurement, or that nothing was measured."""
     if not found:
         return "There are no profiles of both kernels, so nothing here is a measured time."
     told = [f"{name}: {_limit(one)}" for name, one in zip(names, found, strict=True)]
@@ -226,7 +226,7 @@ def _limit(found: Verdict) -> str:
 
 
 def _busy(names: Sequence[str], measured: Sequence[Profile]) -> str:
-    """How much longer one kernel's products keep the Tensor Cores busy than the other's."""
+    """Say how much longer one kernel's products keep the Tensor Cores busy than the other's."""
     if {profile.code.work for profile in measured} != {TENSOR_CORE}:
         return ""
     known = [(one.measured.get("tensor_pipe"), one.measured.get("clocks")) for one in measured]
@@ -242,7 +242,7 @@ def _busy(names: Sequence[str], measured: Sequence[Profile]) -> str:
 
 
 def _meanings(loops: Sequence[Loop]) -> dict[str, str]:
-    """What is said of each kind; of products of two sizes, how much work each is, and where they read."""
+    """Explain each kind; for products of two sizes, also how much work each is and where it reads."""
     meanings = dict(KINDS)
     if {loop.work for loop in loops} != {TENSOR_CORE}:
         if loops[0].work != loops[1].work:
@@ -273,7 +273,7 @@ def _answer(
     slots: Sequence[tuple[int, float]],
     limits: Sequence[Verdict],
 ) -> str:
-    """What changed in the code; or that issuing is no limit, and what is, as far as it was measured."""
+    """Say what changed in the code; or that issuing is no limit, and what is if that was measured."""
     changed = figure.changes(*sides)
     if not changed:
         return f"{names}: as many instructions of each kind, per {per}"
@@ -291,7 +291,7 @@ def _answer(
 
 
 def _titled(names: Sequence[str], measured: Sequence[Profile]) -> str:
-    """Both names, before the change and after it, and how long they took, if that was measured."""
+    """Return both names, before and after the change, and how long they took if that was measured."""
     times = [milliseconds(one.measured["nanoseconds"] / 1e6) for one in measured]
     took = f", {arrows(times)} ms" if times else ""
     return f"{' → '.join(names)}{took}"

@@ -14,11 +14,11 @@ from gemm_course.widgets._measured import SIZE
 from lockstep import DataDependent, Report, emulate
 
 WIDE = 1024  # columns of the matrices that one block's accesses are counted on
-_KEPT = 4096  # choices cached
+_KEPT = 4096  # this many choices are cached
 _SUMMED = ("requests", "bytes", "sectors", "wavefronts")
 _KINDS = (("global", "load"), ("global", "store"), ("shared", "load"))
 
-Counts = Mapping[tuple[str, str], Mapping[str, float]]  # for each of _KINDS, the total of each of _SUMMED
+Counts = Mapping[tuple[str, str], Mapping[str, float]]  # the total of each of _SUMMED, for each of _KINDS
 
 
 class Cost:
@@ -131,7 +131,7 @@ def _reads_in_steps_only(stage: Stage) -> bool:
 def _count(stage: Stage, sizes: Mapping[str, int], m: int, n: int, k: int) -> Report:
     """Count the accesses of C (m by n) in matrices whose rows are WIDE elements long."""
     A, B, C = (_zeros(stage.dtype, name) for name in "ABC")
-    if "BLOCKS" in sizes:  # one block per tile: none is cut
+    if "BLOCKS" in sizes:  # One block per tile, so that no tile is cut.
         sizes = {**sizes, "BLOCKS": tiles_over(m, sizes["BM"]) * tiles_over(n, sizes["BN"])}
     launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
     standard = (m, n, k, np.float32(1), A, B, np.float32(0), C, *stage.example_extras(m, n))
@@ -139,7 +139,7 @@ def _count(stage: Stage, sizes: Mapping[str, int], m: int, n: int, k: int) -> Re
     shared = stage.shared_bytes(sizes)
     try:
         return emulate(*launch, *problem, shared_bytes=shared, counts_only=True)
-    except DataDependent:  # an index that is read from an array: only a full run knows it
+    except DataDependent:  # An index is read from an array, so only a full run knows it.
         return emulate(*launch, *problem, shared_bytes=shared)
 
 

@@ -34,7 +34,7 @@ def coverage(subject: str | Stage | Callable = "kernel5") -> Explorer | None:
     stage = _stage(subject)
     if not shown("coverage", stage, _has_these_thread_tiles, _WHY):
         return None
-    _filled(stage, BLOCKS[0], 8)  # a learner's function that fails does so here, before anything is shown
+    _filled(stage, BLOCKS[0], 8)  # A learner's function that fails must do so here, before anything is shown.
     return Explorer(or_words(lambda **chosen: draw(stage, **chosen)), _controls(stage, 8))
 
 
@@ -117,8 +117,10 @@ def _filled(subject: Stage | Callable, block, depth: int) -> tuple[list[figure.M
 
 
 def _rows(tiles: dict[str, int], threads: tuple[int, int]) -> int:
-    """Rows of the trace until the tiles are filled: accumulators set to zero, then a load and a store for
-    each element; with room for elements that are stored twice.
+    """Return how many rows of the trace are enough to fill the tiles.
+
+    Accumulators are set to zero; then each element takes a load and a store. There is room for elements that
+    are stored twice.
     """
     results = threads[0] * threads[1] * tiles["TM"] * tiles["TN"]
     return results + 4 * tiles["BK"] * (tiles["BM"] + tiles["BN"]) + 2048

@@ -1,9 +1,8 @@
 """One sentence in place of a traceback: what a learner's code did, or why a call cannot be right.
 
-A learner's function that fails, or is only half written, is no accident: what it did is shown as a sentence,
-and the cell has run. A call that cannot be right, such as one with a stage's name misspelt, fails with the
-same exception as ever, but a notebook shows its sentence only. All else is a fault of the course's own, and
-keeps its traceback.
+A learner's function may fail, or be half written. Then a sentence says what it did, and the cell has run. A
+call that cannot be right, for instance with a misspelt stage, raises its usual exception, of which a notebook
+shows only the sentence. Everything else is a fault of the course and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _LONGEST = 60  # characters of a value in a sentence
 
 
 class NotShown(ValueError):
-    """Why something of a learner's cannot be shown, in a sentence."""
+    """A learner's function or kernel cannot be shown; the message says why, in a sentence."""
 
 
 @cache
@@ -58,7 +57,7 @@ def spoken(name: str, function: Callable) -> Callable:
 
 
 def or_words(draw: Callable[..., Picture]) -> Callable[..., Picture]:
-    """``draw`` for something of a learner's: where that fails, the picture says how."""
+    """Return ``draw`` for what a learner wrote: if that fails, the picture says how."""
 
     @wraps(draw)
     def drawn(*args: Any, **kwargs: Any) -> Picture:
@@ -73,7 +72,7 @@ def or_words(draw: Callable[..., Picture]) -> Callable[..., Picture]:
 
 
 def what_happened(error: Exception) -> str | None:
-    """What a learner's code did that cannot be shown, with the line; None if it was something else."""
+    """Say what a learner's code did wrong, with its line; None if the error was not the learner's."""
     if isinstance(error, NotShown):
         return str(error)
     if isinstance(error, EmulatorFault):
@@ -95,7 +94,7 @@ def what_happened(error: Exception) -> str | None:
 
 
 def asked(function: Callable, **arguments: Any) -> Any:
-    """What a learner's function gives for these, in this order. Raises NotShown if it takes others."""
+    """Call a learner's function with these arguments, in this order. Raises NotShown if it takes others."""
     given, wanted = parameters_of(function), ", ".join(arguments)
     try:
         signature(function).bind(*arguments.values())
@@ -106,7 +105,7 @@ def asked(function: Callable, **arguments: Any) -> Any:
 
 
 def made_by(make: Callable, **sizes: int) -> Callable:
-    """What a learner's factory returns: a kernel or device function. Raises NotShown for anything else."""
+    """Return the kernel or device function that a factory makes. Raises NotShown for anything else."""
     made = asked(make, **sizes)
     if hasattr(made, "py_func") or isfunction(made):
         return made
@@ -117,20 +116,20 @@ def made_by(make: Callable, **sizes: int) -> Callable:
 
 
 def parameters_of(function: Any) -> list[str]:
-    """The names of a learner's function's parameters. Raises NotShown for what is no function."""
+    """Return the names of a function's parameters. Raises NotShown if it is not a function."""
     if not callable(function):
         raise NotShown(f"Pass the function itself, without calling it; this is {shown(function)}.")
     return list(signature(getattr(function, "py_func", function)).parameters)
 
 
 def learners_name(function: Callable) -> str:
-    """The name of a function or kernel, or its type's where it has none."""
+    """Return the name of a function or kernel, or of its type if it has none."""
     function = getattr(function, "py_func", function)
     return getattr(function, "__name__", type(function).__name__)
 
 
 def shown(value: Any) -> str:
-    """A value in a sentence, cut off where it is long."""
+    """Return a value as a sentence names it, cut off if it is long."""
     text = " ".join(repr(value).split())
     return f"`{text if len(text) <= _LONGEST else text[:_LONGEST] + ' …'}`"
 
@@ -150,7 +149,7 @@ def _is_a_learners(filename: str) -> bool:
 
 
 def _raised_on_purpose(error: Exception) -> bool:
-    """Whether a ``raise`` of the course made this error, and not something that nobody foresaw."""
+    """Whether a ``raise`` in the course made this error, rather than an accident."""
     if isinstance(error, (AssertionError, EmulatorFault)):
         return False
     *_, last = _tracebacks(error)
@@ -194,7 +193,7 @@ _PLAIN = {
 
 
 def _in_a_sentence(error: Exception, name: str) -> Exception:
-    """The error, of which IPython shows this sentence only."""
+    """Return the error, so that IPython shows only its sentence."""
     words = error.args[0] if isinstance(error, LookupError) and error.args else str(error)
     error._render_traceback_ = lambda: [f"see.{name}: {_ended(str(words))}"]
     return error

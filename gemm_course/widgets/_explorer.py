@@ -1,4 +1,4 @@
-"""Explorers: controls, and the picture that they draw. Declared once, whatever shows them.
+"""Explorers: controls, and the picture that they draw. An explorer is declared once for all front ends.
 
     @explorer
     def latency(work: int = 4) -> Explorer:
@@ -46,8 +46,8 @@ class Pointing:
     words: str
 
 
-_KEPT = 512  # pictures that an explorer caches
-MOST = 1000  # states that are stored; of more, some
+_KEPT = 512  # this many pictures of an explorer are cached
+MOST = 1000  # at most this many states are stored
 
 Described = Mapping[str, tuple[str, Options, object]]
 
@@ -89,7 +89,7 @@ class Explorer:
         return said
 
     def states_to_store(self) -> list[dict[str, Any]]:
-        """All states, or those near the start if there are too many."""
+        """Return all states, or those near the start if there are too many."""
         few = self.controls.number() <= self.stored
         states = self.controls.every() if few else self.controls.near_the_start(self.stored)
         return [state for state in states if self._everywhere(**state)]

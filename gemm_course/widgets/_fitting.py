@@ -1,4 +1,4 @@
-"""Which stages a picture can show, and a sentence instead for the others."""
+"""Decides which stages a picture can show, and shows a sentence for the others."""
 
 from __future__ import annotations
 

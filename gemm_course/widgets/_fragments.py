@@ -70,7 +70,7 @@ def draw_lane(matrix: str, lane: int, place: int) -> Picture:
 
 @lru_cache(3)
 def held(matrix: str) -> figure.Fragment:
-    """How a warp holds a matrix, found by a kernel: each lane reports the numbers it holds."""
+    """Return how a warp holds a matrix. A kernel finds out: each lane reports the numbers that it holds."""
     numbers = np.arange(SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE)
     if matrix == "C":
         out = np.zeros((SIDE, SIDE), np.float32)

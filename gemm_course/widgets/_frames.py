@@ -31,7 +31,7 @@ INDEX = "index.json"
 
 
 def known(slug: str) -> dict[str, Any] | None:
-    """What is stored for a call beside its frames, None if it has none."""
+    """Return the index's entry for a call, None if it has no stored frames."""
     return _index().get(slug)
 
 
@@ -42,13 +42,13 @@ def _index() -> dict[str, Any]:
 
 
 def height(picture: Picture) -> float:
-    """How high a picture is when it is shown as wide as it wants to be, in CSS pixels."""
+    """Return how high a picture is when it is shown as wide as it wants to be, in CSS pixels."""
     _, _, wide, high = map(float, re.search(r'viewBox="([^"]+)"', picture.data)[1].split())
     return picture.width * high / wide
 
 
 def spec(controls: list[dict[str, Any]], pictures: Iterable[Picture]) -> dict[str, Any]:
-    """What the index says of a call. ``version`` tells frames of other controls apart."""
+    """Return the index's entry for a call. ``version`` changes with the controls."""
     pictures = list(pictures)
     text = json.dumps(controls, ensure_ascii=False, sort_keys=True)
     return {
@@ -60,7 +60,7 @@ def spec(controls: list[dict[str, Any]], pictures: Iterable[Picture]) -> dict[st
 
 
 def packed(pictures: dict[tuple[int, ...], Picture]) -> str:
-    """Pictures by the places of their states, as `unpacked` and the browser read them."""
+    """Pack pictures, given by the places of their states, for `unpacked` and the browser."""
     parts: dict[str, int] = {}
     frames = {
         ",".join(map(str, place)): [
@@ -74,7 +74,7 @@ def packed(pictures: dict[tuple[int, ...], Picture]) -> str:
 
 
 def unpacked(text: str) -> dict[str, tuple[str, str]]:
-    """The source and the alt text of each frame, by the places of its state."""
+    """Return the source and the alt text of each frame, by the places of its state."""
     content = json.loads(gzip.decompress(base64.b64decode(text)))
     return {
         place: ("<".join(content["parts"][part] for part in parts), alt)
@@ -83,11 +83,11 @@ def unpacked(text: str) -> dict[str, tuple[str, str]]:
 
 
 def script(slug: str, version: str, text: str) -> str:
-    """The file that the browser loads."""
+    """Return the text of the file that the browser loads."""
     return f"(window.gemmCourseFrames ??= {{}})[{json.dumps(slug)}] = {json.dumps([version, text])};\n"
 
 
 def stored(slug: str, folder: Path = FRAMES) -> dict[str, tuple[str, str]]:
-    """The frames of a call, as `unpacked`. Raises FileNotFoundError if it has none."""
+    """Return the frames of a call as `unpacked` does. Raises FileNotFoundError if it has none."""
     text = (folder / f"{slug}.js").read_text(encoding="utf-8")
     return unpacked(json.loads(text[text.index("] = ") + 4 : text.rindex(";")])[1])

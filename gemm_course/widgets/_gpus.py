@@ -1,4 +1,4 @@
-"""Which GPU's figures a picture shows: the one that ``on`` names, or that is chosen above the picture.
+"""Decides whose figures a picture shows: the GPU that ``on`` names, or that is chosen above the picture.
 
 Where the H200 alone has records, there is nothing to choose, and every picture is what the notebooks hold.
 Where `gemm_course.records.folders` finds more, pictures of speeds offer all of them, those also that this
@@ -31,7 +31,7 @@ _stamps: dict[str, Any] = {}
 
 
 class NotKnown(ValueError):
-    """What a picture needs is not known of a GPU; the message says what to do."""
+    """A figure that the picture needs is not known of this GPU; the message says what to do."""
 
 
 class Unmeasured(NoProfile):
@@ -39,7 +39,7 @@ class Unmeasured(NoProfile):
 
 
 def remembered(function: Callable) -> Any:
-    """`lru_cache` for what is read from records: forgotten when a learner's folders change."""
+    """Cache what is read from records until a learner's folders change."""
     cached = lru_cache(function)
     _remembered.append(cached)
     return cached
@@ -52,7 +52,7 @@ def shown(
     having: Callable[[Place], Any] | None = None,
     **options: Any,
 ) -> Explorer | Picture:
-    """What a ``see`` function returns: with controls an Explorer, without any a Picture.
+    """Return what a ``see`` function shows: an Explorer if there are controls, else a Picture.
 
     draw: takes the controls' values by name and ``on``, a Place. on: a GPU's name, None to choose it where
     there are several. having: the records that a GPU must have to be offered. options: as Explorer takes
@@ -66,14 +66,14 @@ def shown(
 
 
 def of_gpus(make: Callable) -> Callable:
-    """`explorer` for what has no control but the GPU: a Picture where there is one GPU, and never stored."""
+    """Mark a function whose only control is the GPU: with one GPU it returns a Picture; nothing is stored."""
     see = _calls.explorer(make)
     see.without_frames = True
     return see
 
 
 def control(on: str | None, having: Callable[[Place], Any] | None = None) -> dict[str, tuple]:
-    """The control of the GPU, as Explorer takes it; empty where one is named or there is but one."""
+    """Return the control for the GPU, as Explorer takes it; empty if a GPU is named or there is only one."""
     look_again()
     if on is not None:
         return {}
@@ -85,7 +85,7 @@ def control(on: str | None, having: Callable[[Place], Any] | None = None) -> dic
 
 
 def named(on: str | None) -> Place:
-    """The GPU of that name, the H200 without one. Raises UnknownGpu."""
+    """Return the GPU of that name, or the H200 without a name. Raises UnknownGpu."""
     return SHIPPED if on is None else records.place(on)
 
 
@@ -106,12 +106,12 @@ def or_sentence(draw: Callable[..., Picture]) -> Callable[..., Picture]:
 
 
 def hardware(on: Place) -> Gpu | None:
-    """What the course's table knows of a GPU, None if it is not there."""
+    """Return a GPU of the course's table, None if it is not there."""
     return by_driver(on.gpu)
 
 
 def not_in_the_table(gpu: str) -> str:
-    """A sentence about a GPU that the course's table does not have."""
+    """Return a sentence about a GPU that the course's table does not have."""
     return f"What the {gpu} can hold and reach is not in the course's table of GPUs ({TABLE})."
 
 
@@ -122,7 +122,7 @@ def to_measure(what: str, on: Place, command: str) -> str:
 
 
 def left_out(stages: Iterable[Stage], on: Place, command: str) -> str:
-    """Which of some stages were not measured on a GPU, and why not, or what measures them; "" for none."""
+    """Name the stages that were not measured on a GPU, and say why not or what measures them; "" for none."""
     missing, gpu = list(stages), hardware(on)
     cannot = [each for each in missing if gpu and not has_instructions(each, gpu.compute_capability)]
     can = [each for each in missing if each not in cannot]
@@ -137,7 +137,7 @@ def left_out(stages: Iterable[Stage], on: Place, command: str) -> str:
 
 
 def look_again() -> None:
-    """Forget what was read, if a learner's folder has come, gone or grown since."""
+    """Forget what was read if a learner's folder has appeared, disappeared or grown since."""
     found = {place.name: (place.folder, place.stamps) for place in records.places() if place != SHIPPED}
     if found != _stamps:
         _stamps.clear()
@@ -147,7 +147,7 @@ def look_again() -> None:
 
 
 def with_gpu(texts: list[str], controls: Any) -> list[str]:
-    """The texts of a state that was saved before there was a GPU to choose, with the first GPU's."""
+    """Return a state's texts; if it was saved before a GPU could be chosen, add the first GPU."""
     places: Mapping[str, Any] = controls.by_name
     if CONTROL in places and len(texts) == len(controls.all) - 1:
         at = list(places).index(CONTROL)

@@ -34,7 +34,7 @@ def heatmap(
     _check(chosen, down, across, others)
     if others == "best":
         return shown(lambda on: best_of_others(chosen, down, across, on), on)
-    chosen.legal_choices()  # slow the first time, so not while a slider moves
+    chosen.legal_choices()  # This is slow the first time, so it must not wait for a slider.
 
     def draw(on: Place, **sizes: int) -> Picture:
         return with_fixed_sizes(chosen, down, across, sizes, on)

@@ -1,4 +1,4 @@
-"""Explorers that the browser draws: what an output holds, and what is said where nothing can be moved.
+"""The output of an explorer that the browser draws: its parts, and the words where nothing can be moved.
 
 An output has three parts. The own MIME type holds a spec: the controls, with tables of what they offer, and
 where pictures come from. ``text/html`` is a still picture of the first state with its alt text, which is
@@ -37,11 +37,11 @@ def show(explorer: Any, call: _calls.Call | None) -> None:
 
 
 def bundle(explorer: Any, call: _calls.Call | None) -> dict[str, Any]:
-    """The output of a cell that shows an explorer."""
+    """Return the output of a cell that shows an explorer, by MIME type."""
     state = explorer.controls.start()
     picture = explorer.picture(state)
     known = _frames.known(call.slug) if call else None
-    if known and not _same(known["controls"], explorer.controls):  # a learner's GPU can be chosen, too
+    if known and not _same(known["controls"], explorer.controls):  # A learner's GPU can be chosen, too.
         known = None
     spec = dict(known) if known else {"controls": described(explorer.controls), "width": picture.width}
     spec["at"] = explorer.controls.texts(state)
@@ -56,14 +56,14 @@ def bundle(explorer: Any, call: _calls.Call | None) -> dict[str, Any]:
 
 
 def still(controls: Controls, state: dict[str, Any], picture) -> str:
-    """A picture with what its controls say and how they come to life."""
+    """Return HTML with a picture, the values of its controls, and how to get the controls."""
     texts = zip(controls.all, controls.texts(state), strict=True)
     said = " · ".join(f"{control.label}: {text}" for control, text in texts)
     return f"{picture.html()}<p><small>{escape(said)}. {HOW}</small></p>"
 
 
 def described(controls: Controls) -> list[dict[str, Any]]:
-    """The controls as a spec has them: labels, kinds, and tables of options by the places above them."""
+    """Return the controls for a spec: labels, kinds, and tables of options by the places above them."""
     return [_described(controls, control) for control in controls.all]
 
 
@@ -99,7 +99,7 @@ def _described(controls: Controls, control: Control) -> dict[str, Any]:
 
 
 def _short(texts: tuple[str, ...]) -> list[str] | dict[str, int]:
-    """Whole numbers in equal steps as first, step and number; all else as it is."""
+    """Shorten whole numbers in equal steps to first, step and count; leave all else as it is."""
     numbers = [int(text) if text.isdecimal() and str(int(text)) == text else None for text in texts]
     if len(numbers) < 3 or None in numbers:
         return list(texts)

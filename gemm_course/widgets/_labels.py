@@ -1,4 +1,4 @@
-"""What to call kernels beside each other."""
+"""Names for kernels that stand beside each other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Named(Protocol):
-    """A kernel with its tiles, as in "BM=128 BN=128"; a Compiled or a Profile."""
+    """A Compiled or a Profile: a kernel with its tiles as text, such as "BM=128 BN=128"."""
 
     @property
     def name(self) -> str: ...
@@ -18,12 +18,12 @@ class Named(Protocol):
 
 
 def labels(kernels: Sequence[Named]) -> list[str]:
-    """Their names; where one occurs more than once, with the tile sizes in which its kernels differ."""
+    """Return the kernels' names; a name that occurs twice also gets the tile sizes that differ."""
     often = Counter(kernel.name for kernel in kernels)
     return [" ".join([one.name, *(_own(one, kernels) if often[one.name] > 1 else ())]) for one in kernels]
 
 
 def _own(one: Named, kernels: Sequence[Named]) -> list[str]:
-    """The sizes of a kernel that not all others of its name have."""
+    """Return the tile sizes of a kernel that some other kernel of its name does not share."""
     others = [kernel.tiles.split() for kernel in kernels if kernel.name == one.name]
     return [size for size in one.tiles.split() if any(size not in sizes for sizes in others)]

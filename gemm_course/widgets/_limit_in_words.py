@@ -17,7 +17,7 @@ def _limit(profile: Profile) -> str:
         return ""
     try:
         return verdict(profile).sentences[0]
-    except ValueError:  # too little was measured
+    except ValueError:  # Too little was measured.
         return ""
 
 

@@ -20,8 +20,8 @@ from gemm_course.widgets._gpus import of_gpus, shown
 from gemm_course.widgets._labels import labels
 from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unprofiled, unusual_tiles
 
-RUNS = 3  # so many changes of the limit are told with the kernels' names
-RARE = 1 / 6  # of the kernels: what limits fewer is told last
+RUNS = 3  # at most this many changes of the limit are told with the kernels' names
+RARE = 1 / 6  # a limit of fewer than this share of the kernels is told last
 
 
 @of_gpus
@@ -37,7 +37,9 @@ def limits(
     Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples, and for
     an unknown GPU.
     """
-    if kernels and all(isinstance(kernel, Profile) for kernel in kernels):  # of a GPU that is settled
+    if kernels and all(
+        isinstance(kernel, Profile) for kernel in kernels
+    ):  # The GPU is settled by the arguments.
         return draw(kernels, size)
     return shown(lambda on: draw(kernels, size, on), on, having=having)
 
@@ -54,7 +56,7 @@ def draw(kernels: Sequence[Kernel], size: int | tuple[int, int, int], on: Place 
 
 
 def _answer(rows: Sequence[Row]) -> str:
-    """For one kernel its limit; for several how the limit changes from one to the next."""
+    """Return the title: one kernel's limit, or how the limit changes from kernel to kernel."""
     if len(rows) == 1:
         return f"{rows[0].label}: {_limit(rows[0].verdict)}"
     rows, stage = _shorter(rows)
@@ -69,7 +71,7 @@ def _answer(rows: Sequence[Row]) -> str:
 
 
 def _counted(counts: Counter[str]) -> str:
-    """Limits with the number of kernels that have each, in the order of their first; rare ones last."""
+    """Count the kernels with each limit, in the order in which limits first come; rare ones last."""
     kernels = counts.total()
     least = min(RARE * kernels, max(counts.values()))
     usual = [name for name in counts if counts[name] >= least]
@@ -108,7 +110,7 @@ def _from_to(rows: Sequence[Row]) -> str:
 
 
 def _shorter(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
-    """Three and more choices of tiles of one stage by their tiles alone, and the stage, told once before."""
+    """Name three or more choices of tiles of one stage: the stage once, then their tiles alone."""
     names, tiles = zip(*(row.label.partition(" ")[::2] for row in rows), strict=True)
     if len(rows) < 3 or len(set(names)) > 1 or not all(tiles):
         return rows, ""

@@ -118,7 +118,7 @@ def _most_of_the_loop(functions: list[Function]) -> Line:
 
 
 def _named(line: Line, functions: list[Function]) -> str:
-    """The line, with its function if that is not the kernel itself."""
+    """Name the line, with its function if that is not the kernel itself."""
     if not line.number:
         return "instructions of no line"
     (function,) = (each for each in functions if any(one is line for one in each.lines))
@@ -146,7 +146,7 @@ def _titled(kernel: Compiled | Profile) -> str:
 
 
 def _functions(code: Compiled, sources: Sources, profile: Profile | None) -> list[Function]:
-    """The kernel first, then what was inlined into it, then instructions of no line."""
+    """Sort functions: the kernel first, then what was inlined into it, then instructions of no line."""
     machine = _by_place(code, profile)
     first = {place: order for order, place in enumerate(machine)}
     found = []
@@ -164,7 +164,7 @@ def _functions(code: Compiled, sources: Sources, profile: Profile | None) -> lis
 
 
 def _completed(sources: Sources, places: Iterable[tuple[str, int]]) -> Sources:
-    """The sources, with an empty line where instructions name one that is not there."""
+    """Return the sources, with an empty line for each line number that has no source."""
     found = {file: dict(lines) for file, lines in sources.items()}
     for file, number in places:
         if file:
@@ -191,7 +191,7 @@ def _by_place(code: Compiled, profile: Profile | None) -> dict[tuple[str, int], 
 
 
 def _measured(profile: Profile) -> list[dict[str, Any]]:
-    """What was measured of each instruction, as `Machine` takes it."""
+    """Return what was measured of each instruction, as `Machine` takes it."""
     frame, all_time = profile.instructions, max(profile.samples, 1)
     found = []
     for row in frame[["executed", *WAITS]].to_dict("records"):

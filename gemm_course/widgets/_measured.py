@@ -16,7 +16,7 @@ from gemm_course.kernels import LADDER, Stage
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._gpus import left_out, remembered
 
-SIZE = 4096  # of the square matrices that the sweep measured
+SIZE = 4096  # the sweep measured square matrices of this size
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Choice:
     tiles: Mapping[str, int]
     tflops: float | None
     registers: int | None
-    reason: str  # why it could not be measured, in words; "" if it was
-    shared_bytes: int | None = None  # per block, as the driver counts it
+    reason: str  # why it could not be measured, in words, or ""
+    shared_bytes: int | None = None  # bytes per block, as the driver counts them
 
 
 def recorded(stage: Stage, tiles: Mapping[str, int], on: Place = SHIPPED) -> Choice | None:

@@ -41,30 +41,30 @@ class Example:
 
     @property
     def seen_first(self) -> tuple[int, int]:
-        """The element of C that is chosen first."""
+        """Return the element of C that is chosen first."""
         return self.element or (self.rows[-1], self.columns[-1])
 
     @property
     def steps(self) -> int:
-        """How many steps a block takes: along k, and to copy."""
+        """Return how many steps a block takes along k, and how many to copy."""
         k = self.shape[2]
         return k // self.at_once + (k // self.tiles["BK"] if self.copies else 0)
 
     @property
     def first(self) -> int:
-        """The step that is shown first: a copy where those are shown, or some way along k."""
+        """Return the step that is shown first: step 0, or step 3 where each step is one along k."""
         if self.opens is not None:
             return self.opens
         return 0 if self.copies or self.at_once > 1 else 3
 
     def block_of(self, element: tuple[int, int]) -> tuple[int, int]:
-        """The block, (x, y), whose tile of C has an element."""
+        """Return the block, (x, y), whose tile of C holds an element."""
         across, down = element[1] // self.tiles["BN"], element[0] // self.tiles["BM"]
         return (down, across) if self.stage.startswith("naive") else (across, down)
 
 
 WORDS = "Or click on an element of C."
-_STORED = 2048  # states of the example whose elements can all be chosen
+_STORED = 2048  # this many states are stored of the example whose elements can all be chosen
 _SQUARE = {"BM": 32, "BN": 32, "BK": 8, "TM": 4, "TN": 4}
 EXAMPLES = {
     "": Example(
@@ -87,7 +87,7 @@ EXAMPLES = {
         "warp",
         "One thread makes one element. The 32 threads of a warp lie below one another in C.",
         element=(5, 20),
-        counts_sectors=False,  # notebook 01 asks for them
+        counts_sectors=False,  # Notebook 01 asks for these counts.
     ),
     "naive_coalesced": Example(
         "naive_coalesced",
@@ -202,7 +202,7 @@ def draw(stage: str, step: int, level: str, row: int, column: int) -> Picture:
 
 
 def operands(stage: str) -> tuple[np.ndarray, np.ndarray]:
-    """The small whole numbers that A and B hold in the picture."""
+    """Return the small whole numbers that A and B hold in the picture."""
     m, n, k = EXAMPLES[stage].shape
     chance = np.random.default_rng(3)
     return chance.integers(0, 4, (m, k)), chance.integers(0, 4, (k, n))
@@ -210,7 +210,7 @@ def operands(stage: str) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(64)
 def told(stage: str, block: tuple[int, int]) -> Story:
-    """What a block of an example does, from the emulator's trace."""
+    """Return what a block of an example does, from the emulator's trace."""
     example = EXAMPLES[stage]
     chosen, (m, n, k) = LADDER[example.stage], example.shape
     A, B = numbered(m, k, chosen.dtype), numbered(k, n, chosen.dtype)

@@ -23,9 +23,9 @@ from lockstep import LaunchError
 from lockstep.limits import LIMITS, profile
 
 OFFERED = ("H200", "A100", "RTX 3090")  # the ladder's machine code is on record for them
-_SAME = ("GROUP", "BLOCKS", "CUT")  # sizes that do not change what a block takes
+_SAME = ("GROUP", "BLOCKS", "CUT")  # these sizes do not change what a block takes
 COMPILE = "compile these tiles"
-_LEFT_OUT = [*range(9), ("all", 99)]  # blocks that a full SM lacks; 99 are more than it can hold
+_LEFT_OUT = [*range(9), ("all", 99)]  # blocks to leave out of a full SM; 99 is more than it can hold
 LOOKED_UP = "The sliders look them up; only tiles that are not on record need the compiler."
 Capability = tuple[int, int]  # a compute capability
 
@@ -60,7 +60,7 @@ def occupancy(
 def _filled(
     subject: OfStage | OfCode, gpus: Mapping[str, Capability | None], gpu: str, sliders: Mapping[str, tuple]
 ) -> Explorer:
-    """An SM full of blocks: choose a GPU and tiles, and leave blocks out."""
+    """Return the explorer of an SM full of blocks: choose a GPU and tiles, and leave blocks out."""
 
     def picture(gpu: str, left_out: int, **tiles: int) -> Picture:
         if gpus[gpu] is None:
@@ -120,7 +120,7 @@ def _room_for_warps(held: Sequence[Tank], full: int) -> bool:
 
 
 def _fewer_registers(threads: int, blocks: int, capability: Capability) -> int:
-    """With how many registers per thread an SM holds so many blocks; 0 if it cannot hold their threads."""
+    """Return the registers per thread that let an SM hold this many blocks; 0 if none do."""
     if blocks * threads > LIMITS[capability].threads:
         return 0
     return most_registers(threads, blocks, capability)
@@ -138,21 +138,21 @@ def _granularity(held: Sequence[Tank], limits) -> str:
 
 
 def _threads(code: Compiled, block: int | Sequence[int] | None) -> int:
-    """The threads of a block. Raises ValueError if they are not known."""
+    """Return the threads of a block. Raises ValueError if they are not known."""
     if block is None:
         raise ValueError(f"how many threads does a block of {code.name} have? Pass block=256, for example.")
     return math.prod(block) if isinstance(block, Sequence) else int(block)
 
 
 def _gpu_of(code: Compiled) -> tuple[str, Capability]:
-    """The first GPU of the course's table with the code's compute capability, or the capability itself."""
+    """Return the first GPU of the table with the code's compute capability, or else the capability."""
     capability = code.compute_capability
     named = (name for name, gpu in GPUS.items() if gpu.compute_capability == capability)
     return next(named, f"GPU of compute capability {shown(capability)}"), capability
 
 
 def _named(gpu: str) -> str:
-    """The GPU's name in the course's table, or in the records if it is not there. Raises LaunchError."""
+    """Return the GPU's name in the course's table, or else in the records. Raises LaunchError."""
     try:
         known = profile(gpu)
     except LaunchError as reason:
@@ -165,19 +165,19 @@ def _named(gpu: str) -> str:
 
 
 def _in_the_table(place: Place) -> str:
-    """The name of a GPU that was measured in the course's table, "" if it is not there."""
+    """Return the name that the course's table has for a measured GPU, or ""."""
     gpu = hardware(place)
     return next((name for name, known in GPUS.items() if gpu and known.name == gpu.name), "")
 
 
 def _measured() -> list[str]:
-    """The GPUs that were measured besides the course's own."""
+    """Return the GPUs that were measured besides the course's own."""
     others = [place for place in records.places() if place != SHIPPED]
     return [_in_the_table(place) or records.short_of(place) for place in others]
 
 
 def _not_known(gpu: str) -> str:
-    """Why nothing can be drawn for a GPU that was measured."""
+    """Say why nothing can be drawn for a measured GPU."""
     return (
         f"{not_in_the_table(gpu)} Choose a GPU of the same compute capability: "
         "its multiprocessors hold the same."
@@ -185,7 +185,7 @@ def _not_known(gpu: str) -> str:
 
 
 def _gpus(stage: Stage, wanted: str) -> dict[str, Capability | None]:
-    """The GPUs that can run a stage, with the wanted one and those that were measured.
+    """Return the GPUs that can run a stage, with the wanted one and those that were measured.
 
     None for what is not in the course's table. Raises ValueError if the wanted one cannot.
     """

@@ -23,7 +23,7 @@ KERNELS = {
     "warp_tiled: 4 × 8 lanes": ("warp_tiled", {**_V06, "TM": 8, "TN": 4}),
     "warp_tiled: 8 × 8 results": ("warp_tiled", {**_V06, "BN": 2 * BLOCK, "WM": BLOCK, "TM": 8, "TN": 8}),
 }
-_STORED = 1300  # states, so that each lane of each kernel is among them
+_STORED = 1300  # this many states include each lane of each kernel
 
 
 @explorer
@@ -35,7 +35,9 @@ def owners(mine: Callable | None = None) -> Explorer:
     (BM, BN, BK, WM, WN, TM, TN) -> kernel, as in exercise 07.7: what the kernel stores, for the tiles of v06.
     """
     maps = _own_maps(mine) if mine else {name: owner_map(name) for name in KERNELS}
-    first = list(maps)[-1 if mine else 0]  # of one's own, the one with runs in both directions
+    first = list(maps)[
+        -1 if mine else 0
+    ]  # a learner's maps begin with the one that has runs in both directions
     controls = {
         "kernel": ("kernel", list(maps), first),
         "level": ("look at a", figure.LEVELS, "block"),
@@ -47,12 +49,12 @@ def owners(mine: Callable | None = None) -> Explorer:
 
 
 def _colours(chosen: Mapping) -> Sequence[str]:
-    """One thread's results have one colour, so that choosing another is no other state."""
+    """Offer one colouring for a single thread, whose results all have the same colour."""
     return figure.COLOURS[:1] if chosen["level"] == "thread" else figure.COLOURS
 
 
 def _own_maps(mine: Callable) -> dict[str, OwnerMap]:
-    """A learner's maps, made now, so that no slider waits for them."""
+    """Return a learner's maps. They are made now, so that no slider waits for them."""
     if parameters_of(mine)[:1] == ["BM"]:
         return {name: kernel_map(name, mine) for name in KERNELS if KERNELS[name][0] == "warp_tiled"}
     return {name: own_map(name, mine) for name in KERNELS if KERNELS[name][0] == "warp_tiled_tm1"}
@@ -64,20 +66,20 @@ def draw(kernel: str, level: str, colour: str, warp: int, lane: int) -> Picture:
 
 
 def owner_map(kernel: str) -> OwnerMap:
-    """The owner map of one of KERNELS, from the emulator's trace of its stores."""
+    """Return the owner map of one of KERNELS, from the emulator's trace of its stores."""
     name, tiles = KERNELS[kernel]
     return traced(name, tuple(tiles.items()))
 
 
 def kernel_map(kernel: str, make: Callable) -> OwnerMap:
-    """The owner map of the kernel that a learner's factory makes for the tiles of one of KERNELS."""
+    """Return the owner map of the kernel that a learner's factory makes for the tiles of one of KERNELS."""
     name, tiles = KERNELS[kernel]
     sizes = {size: tiles[size] for size in ("BM", "BN", "BK", "WM", "WN", "TM", "TN")}
     return replace(traced_kernel(made_by(make, **sizes), name, tiles), described=True)
 
 
 def own_map(kernel: str, elements: Callable) -> OwnerMap:
-    """The owner map that a learner's function describes, for the tiles of one of KERNELS.
+    """Return the owner map that a learner's function describes, for the tiles of one of KERNELS.
 
     Raises NotShown if it gives anything but pairs of whole numbers.
     """
@@ -88,7 +90,7 @@ def own_map(kernel: str, elements: Callable) -> OwnerMap:
 
 
 def _places(elements: Callable, case: Mapping[str, int]) -> list[Place]:
-    """What a learner's function gives for a thread, as pairs of ints; nothing at all is an empty list."""
+    """Return what a learner's function gives for a thread as pairs of ints; None and ... give no pairs."""
     given = asked(elements, **case)
     if given is None or given is Ellipsis:
         return []

@@ -11,7 +11,7 @@ from gemm_course.model.phases import QUICK, SLOW, Moment
 from gemm_course.widgets import _phases_in_words as words
 from gemm_course.widgets._explorer import StepThrough, explorer
 
-TILES = {2: 5, 3: 6, 4: 6}  # each slot is used again, of two slots one a third time
+TILES = {2: 5, 3: 6, 4: 6}  # each slot is used again, and with two slots one is used a third time
 SPEEDS = {"quick": QUICK, "slow": SLOW}
 
 
@@ -31,7 +31,7 @@ def phases(mistake: str = model.NO_MISTAKE, slots: int = 2) -> StepThrough:
     return StepThrough(draw, lambda **chosen: len(run(**chosen)), controls, first=_FIRST)
 
 
-_FIRST = 9  # of the states of no mistake: a phase ends, and somebody waits
+_FIRST = 9  # the first step shown without a mistake: a phase ends, and somebody waits
 
 
 def draw(step: int, mistake: str, slots: int, copies: str) -> Picture:
@@ -42,5 +42,5 @@ def draw(step: int, mistake: str, slots: int, copies: str) -> Picture:
 
 @lru_cache(64)
 def run(mistake: str, slots: int, copies: str) -> list[Moment]:
-    """All moments of a run, with copies as quick as a key of SPEEDS says."""
+    """Return all moments of a run; ``speed``, a key of SPEEDS, says how quick copies are."""
     return model.run(mistake, slots, TILES[slots], SPEEDS[copies])

@@ -1,4 +1,4 @@
-"""What happens in a tick of the ring, told once: the largest thing as a title, and what follows from it."""
+"""Tells what happens in a tick of the ring: the main event as a title, and what follows from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gemm_course.model.phases import EMPTY, FULL, Moment, Warp
 
 
 def happens(now: Moment) -> tuple[str, str]:
-    """A title and a caption for a tick in which the run goes on."""
+    """Return a title and a caption for a tick in which the run goes on."""
     if not now.tick:
         return _AT_FIRST
     title, caption = next(_tellings(now))
@@ -24,7 +24,7 @@ _AT_FIRST = (
 
 
 def _tellings(now: Moment) -> Iterator[tuple[str, str]]:
-    """All that could be told, the largest first."""
+    """Yield all that could be told, the most important first."""
     if now.completed:
         yield _complete(now), " ".join(_over(now, *key) for key in now.completed)
     if now.landed:

@@ -44,7 +44,7 @@ _WHY = {
 
 
 def said(now: Moment, mistake: str, tiles: int) -> Said:
-    """The words for a moment of a run with this mistake, of so many tiles."""
+    """Return the words for a moment of a run with this mistake and this number of tiles."""
     warps = [(warp.name, _does(warp, now, mistake)) for warp in now.warps] or _AT_FIRST
     if now.outcome == model.RUNNING:
         title, caption = happens(now)
@@ -88,7 +88,7 @@ def _why(now: Moment, mistake: str, tiles: int) -> str:
 
 
 def _never_asked(now: Moment) -> str:
-    """Only the producer arrives too early: full alone waits for bytes after its arrival."""
+    """Only the producer arrives too early, since only "full" waits for bytes after its arrival."""
     wrong = now.wrong
     slot = wrong.slot if wrong else now.warps[0].op.slot
     barrier = now.barriers[model.EMPTY, slot]
@@ -119,7 +119,7 @@ def _does(warp: Warp, now: Moment, mistake: str) -> str:
 
 
 def _waiting(warp: Warp, barrier: Barrier) -> str:
-    """What a wait asked and heard: later in the same tick the barrier may have gone to its next phase."""
+    """Say what a wait asked and what it was told; later in that tick the barrier may enter its next phase."""
     op, since = warp.op, int(barrier.over(warp.op.parity) != warp.passed)
     asked = f"{op.barrier}[{op.slot}], parity {op.parity}"
     phase = barrier.phase - since
@@ -139,7 +139,7 @@ def _misread(now: Moment) -> str:
 
 
 def _copies(now: Moment) -> str:
-    """In full if there is room for it, otherwise as the picture names the parts."""
+    """Return the words in full if there is room, otherwise as the picture names the parts."""
     landed = [f"{each.part} of tile {each.tile}" for each in now.landed]
     tiles = Counter(each.tile for each in now.coming)
     coming = [f"tile {tile}" for tile, parts in tiles.items() if parts == len(PARTS)]

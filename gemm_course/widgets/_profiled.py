@@ -13,7 +13,7 @@ from gemm_course.profiles import NoProfile, Profile, recorded
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._gpus import Unmeasured, left_out, to_measure
 
-FEW = 2500  # samples; with fewer, a share can be wrong by a point and more: 1 / (2 √samples)
+FEW = 2500  # samples; with fewer, a share can be wrong by a percentage point or more: 1 / (2 √samples)
 
 Kernel = str | Stage | Profile | tuple[str | Stage, Mapping[str, int]] | Mapping[str, Mapping[str, int]]
 
@@ -21,7 +21,7 @@ Kernel = str | Stage | Profile | tuple[str | Stage, Mapping[str, int]] | Mapping
 def profiles_of(
     kernels: Sequence[Kernel], size: int | tuple[int, int, int], on: Place = SHIPPED
 ) -> list[Profile]:
-    """The profiles of kernels; without any, of all stages of which there is one at this size.
+    """Return the profiles of kernels; without kernels, of all stages that have one at this size.
 
     kernels: stages or their names, with default tiles; ("vectorized", {"TM": 8}) or
     {"vectorized": {"TM": 8}}; profiles. size: m = n = k, or (m, n, k), of what is recorded.
@@ -65,7 +65,7 @@ def _recorded(stage: Stage | str, tiles: Mapping | None, size, on: Place) -> Pro
 
 
 def having(on: Place) -> pd.DataFrame:
-    """What was profiled on a GPU."""
+    """Return what was profiled on a GPU."""
     return records.profiles(on)
 
 
@@ -74,7 +74,7 @@ def _whole_ladder(size: int | tuple[int, int, int], on: Place) -> list[Profile]:
     for stage in LADDER:
         try:
             found.append(_recorded(stage, None, size, on))
-        except NoProfile:  # the others are worth seeing; without any, the message below says so
+        except NoProfile:  # The others are worth seeing; if there are none, the message below says so.
             continue
     if not found:
         where = "" if on == SHIPPED else f" on {on.an}; there, `gemm-course profile` makes them"
@@ -94,14 +94,14 @@ def unprofiled(kernels: Sequence[Kernel], on: Place) -> str:
 
 
 def unusual_tiles(profile: Profile) -> str:
-    """A profile's tiles, "" if they are its stage's usual ones: for pictures with little room."""
+    """Return a profile's tiles as text, "" for its stage's usual ones; for pictures with little room."""
     stage = called(profile.name)
     usual = stage is not None and profile.tiles == tiles_text(stage.complete())
     return "" if usual else profile.tiles
 
 
 def note(profiles: Sequence[Profile]) -> str:
-    """Size, GPU, versions and dates; whether there are few samples."""
+    """Return size, GPU, versions and dates, and say if there are few samples."""
     rows = pd.DataFrame([dict(profile.measured) for profile in profiles])
     shapes = dict.fromkeys(
         tuple(profile.measured[side] for side in "mnk") for profile in profiles if profile.measured["m"]

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 _FOLDER = Path(__file__).parent / "questions"
 _LETTERS = "abcdef"
 _MARKDOWN = MarkdownIt("commonmark", {"html": False})
-# JupyterLab would take keys that are typed on a choice as its own.
+# Otherwise JupyterLab would take keys that are typed on a choice as its own.
 _CHOICE = (
     '<details style="margin: 2px 0 2px 1em">'
     '<summary style="cursor: pointer" data-lm-suppress-shortcuts="true">'

@@ -25,7 +25,7 @@ BUTTONS = {"after loading": "first, after loading", "after computing": "second, 
 _BARRIER = {LOAD: 0, ADD: 1}  # in the order of the source
 THREADS = [(x, y) for y in range(TILE) for x in range(TILE)]
 NOBODY = "nobody"
-_LATE = 2.2  # so many phases
+_LATE = 2.2  # the number of phases
 # Before which phase a thread is held back: its second load or, if nobody waits for it there, its first sum.
 _BEFORE = {None: 2, LOAD: 2, ADD: 1}
 
@@ -109,7 +109,7 @@ def _all_right(kind: str | None, late: str) -> str:
 
 
 def _explained(wrong: list[Track], missing: str) -> str:
-    """What threads read, what they should have read, and why they did not."""
+    """Say what threads read, what they should have read, and why they did not."""
     said = "; ".join(
         f"{track.name} reads "
         + " and ".join(f"{_name(one)} = {one.value} instead of {one.right}" for one in track.wrong)
@@ -135,5 +135,5 @@ def _found(kind: str) -> str:
 
 
 def _statement(line: int) -> str:
-    """A line of the kernel in words that a reader can find: its number is that of a file."""
+    """Return a line of the kernel as its text, which a reader can find; its number is that of a file."""
     return linecache.getline(inspect.getsourcefile(_kernel().py_func), line).strip()

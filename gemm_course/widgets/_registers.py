@@ -21,7 +21,7 @@ PLANS = {
 }
 _FIRST = {"thread_tiled_1d": (8,), "thread_tiled_2d": (4, 4)}  # the thread tile shown first
 _SIZES = (1, 2, 4, 8, 16)
-_OFFERED = 32  # threads to choose from where there are two sizes: a warp, so that all can be stored
+_OFFERED = 32  # with two sizes, one warp's threads can be chosen, so that all states can be stored
 
 
 @explorer

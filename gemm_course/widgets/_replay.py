@@ -17,7 +17,7 @@ Cell = tuple[str, tuple[int, int]]  # a shared array and an element of it
 
 
 class Stored(NamedTuple):
-    """When an element was set, to what, and by which thread."""
+    """A store: the time, the number, and the thread."""
 
     time: float
     value: int
@@ -29,7 +29,9 @@ class Phase:
     """What a thread does between two barriers: elements that it stores, with numbers, and those it reads."""
 
     stores: dict[Cell, int] = field(default_factory=dict)
-    reads: list[tuple[Cell, int]] = field(default_factory=list)  # with what it read in lock-step
+    reads: list[tuple[Cell, int]] = field(
+        default_factory=list
+    )  # each with the number that it read in lock-step
 
     @property
     def kind(self) -> str:
@@ -51,7 +53,7 @@ def phases(trace, thread: int) -> list[Phase]:
 
 @dataclass(frozen=True)
 class Schedule:
-    """When things happen, if a phase takes a unit of time.
+    """The times at which things happen, if a phase takes a unit of time.
 
     missing: which barriers are not there, by the kind of the phases that they end. late: a thread's number,
     or None; it is late ``by`` so many units ``before`` this phase.
@@ -100,7 +102,7 @@ def replay(
 
 
 def _history(programs, begins) -> dict[Cell, list[Stored]]:
-    """What each shared element is set to, in the order of time."""
+    """Return what each shared element is set to, in the order of time."""
     history: dict[Cell, list[Stored]] = {}
     for thread, (program, times) in enumerate(zip(programs.values(), begins, strict=True)):
         for phase, begin in zip(program, times, strict=True):
@@ -122,7 +124,7 @@ def _parts(program: list[Phase], begins: list[float], shared, late: Mapping[int,
 
 
 def _factor(cell: Cell, right: int, now: float, shared) -> Factor:
-    """What a read finds; if that is wrong, the store of the right number is late, or another one early."""
+    """Return what a read finds. If it is wrong, the right number was stored late, or another one early."""
     here = [stored for stored in shared[cell] if stored.time <= now][-1]
     if here.value == right:
         return Factor(*cell, right, right)

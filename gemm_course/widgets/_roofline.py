@@ -25,8 +25,8 @@ from gemm_course.widgets._roofs import (
     tensor_peak,
 )
 
-BEYOND = "beyond the documents"  # a stage of which no notebook tells
-SIZE = 4096  # of the matrices that TFLOPS are measured on
+BEYOND = "beyond the documents"  # the mark of a stage that no document has
+SIZE = 4096  # TFLOPS are measured on matrices of this size
 
 
 @explorer
@@ -86,7 +86,7 @@ def moved(trail: Sequence[str], name: str, on: Place = SHIPPED) -> Picture:
 
 
 def _reached(stage: Stage, point: Point, on: Place) -> str:
-    """How close a stage comes to its lowest roof: the answer to what limits it, as far as roofs can tell."""
+    """Say how close a stage comes to its lowest roof, which limits it as far as roofs can tell."""
     name, lowest = roofs_of(stage, on).lowest(point.intensity)
     lowest_roof = f"its lowest roof: {name.split(',')[0]}, {lowest:.3g}\u00a0TFLOPS"
     if not point.tflops:
@@ -95,7 +95,7 @@ def _reached(stage: Stage, point: Point, on: Place) -> str:
 
 
 def _against(seen: Sequence[Point]) -> str:
-    """What became of the stage before: its speed and its bytes."""
+    """Compare a stage with the one before it: speed and bytes."""
     if len(seen) < 2 or not all(point.tflops for point in seen):
         return f"It does {seen[-1].intensity:.2g} FLOP per byte that its warps ask for."
     before, here = seen
@@ -108,7 +108,7 @@ def _against(seen: Sequence[Point]) -> str:
 
 
 def _as_drawn(name: str) -> str:
-    """The name of a roof as the picture writes it: the peaks have no article there."""
+    """Return the name of a roof as the picture writes it: without an article."""
     return name.removeprefix("the ")
 
 
@@ -174,7 +174,7 @@ def _source(stages: Sequence[Stage], ceilings: Sequence[Ceiling], on: Place) -> 
 
 
 def _in_words(ceilings: Sequence[Ceiling], *, dashed: bool) -> str:
-    """What the lines mean, as far as their names do not tell it."""
+    """Explain the lines whose names do not tell what they mean."""
     words = "Grey band: the lowest roof."
     if dashed:
         words += " Dashed: a roof only if no cache helped."

@@ -20,7 +20,7 @@ from gemm_course.model import Gpu, issue_ceiling, shared_memory_ceiling
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._gpus import NotKnown, hardware, not_in_the_table, remembered, to_measure
 
-SIZE = 1024  # of the matrices that wavefronts were counted on
+SIZE = 1024  # wavefronts were counted on matrices of this size
 HOPPER = (9, 0)
 BY_TMA = "L2 by TMA"
 
@@ -37,19 +37,19 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Roofs:
-    """What a stage cannot rise above: memories by FLOP per byte, ceilings and the `peak` of arithmetic."""
+    """The roofs that a stage cannot rise above: memories by FLOP per byte, ceilings, and the `peak`."""
 
     memories: list[Roof]
     ceilings: list[Ceiling]
     peak: Ceiling
 
     def heights(self, intensity: float) -> list[tuple[str, float]]:
-        """Each roof with the TFLOPS that it allows a kernel of this intensity."""
+        """Return each roof with the TFLOPS that it allows a kernel of this intensity."""
         slanted = [(roof.label, roof.terabytes_per_second * intensity) for roof in self.memories]
         return [*slanted, *((flat.label, flat.tflops) for flat in (*self.ceilings, self.peak))]
 
     def lowest(self, intensity: float) -> tuple[str, float]:
-        """The roof that allows least."""
+        """Return the roof that allows least."""
         return min(self.heights(intensity), key=lambda roof: roof[1])
 
 
@@ -67,11 +67,11 @@ class Rated:
     on_tensor_cores: Mapping[str, float]
 
     def attainable(self, intensity: float) -> float:
-        """TFLOPS that so many operations per byte of DRAM allow, at most the peak."""
+        """Return the TFLOPS that this many operations per byte of DRAM allow, at most the peak."""
         return min(self.peak, intensity * self.bandwidths["DRAM"])
 
     def ridge(self) -> float:
-        """The intensity from which the peak, not DRAM, is the limit."""
+        """Return the intensity from which the peak, not DRAM, is the limit."""
         return self.peak / self.bandwidths["DRAM"]
 
 
@@ -98,7 +98,7 @@ def rated(on: Place = SHIPPED) -> Rated:
 
 
 def roofs_in_words(on: Place) -> str:
-    """What has to be said of another GPU's roofs; "" for the H200."""
+    """Say what a reader must know of another GPU's roofs; "" for the H200."""
     if on == SHIPPED:
         return ""
     if rated(on).gpu is None:
@@ -178,8 +178,9 @@ def _has(stage: Stage, opcode: str) -> bool:
 
 
 def _issue_slots(stage: Stage, on: Place) -> Ceiling | None:
-    """What the loop's other instructions leave to multiply-adds; None on Tensor Cores, where a product is one
-    instruction of many clocks.
+    """Return what the loop's other instructions leave to multiply-adds.
+
+    None on Tensor Cores, where a product is one instruction of many clocks.
     """
     gpu = rated(on).gpu
     code = gpu and recorded(stage, gpu.compute_capability)
@@ -191,7 +192,7 @@ def _issue_slots(stage: Stage, on: Place) -> Ceiling | None:
 
 
 def _tensor_cores(stage: Stage, on: Place) -> Ceiling | None:
-    """What the stage's instruction reaches alone, without any memory."""
+    """Return what the stage's instruction reaches alone, without any memory."""
     unit = "wgmma FP16" if _has(stage, "HGMMA") else "mma FP16"
     rows = records.compute_roofs(on)
     rows = rows[rows["unit"] == unit]
@@ -201,7 +202,7 @@ def _tensor_cores(stage: Stage, on: Place) -> Ceiling | None:
 
 
 def _shared_memory(stage: Stage, peak: float, on: Place) -> Ceiling | None:
-    """What the stage's wavefronts of shared memory leave, by the hardware's counters.
+    """Return what the stage's wavefronts of shared memory leave, by the hardware's counters.
 
     Those of asynchronous copies are left out: they do not pass the pipe that serves loads and stores. Counted
     with them, `wmma` with blocks of 64 × 64 and a padding of 16 would have 1.37 wavefronts per clock, and the

@@ -55,7 +55,7 @@ def draw(stage: str, block: str, n: int, extra: int, bars: bool = False, on: Pla
 
 
 def words_of_a(stage: str, block: str, leading_dimension: int) -> list[int]:
-    """The different floats of A that the first warp reads at p = 0."""
+    """Return the different floats of A that the first warp reads at p = 0."""
     tiles = records.parse_tiles(block)
     wide = LADDER[stage].block(tiles)[0]
     lanes = [divmod(lane, wide) for lane in range(WARP)]  # y, x

@@ -1,4 +1,4 @@
-"""Whether more warps could help a kernel, as far as that was measured."""
+"""Says whether more warps could help a kernel, as far as that was measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def busy_in_words(subject: OfStage | OfCode, gpu: str, tiles: Mapping[str, int])
     profile = _profile_on(subject.stage, gpu, tiles)
     if profile is None:
         return FEW_WARPS
-    part, share = next(iter(verdict(profile).busy.items()))  # the busiest
+    part, share = next(iter(verdict(profile).busy.items()))  # the name of the busiest part
     busy = min(100, round(100 * share))
     taken = f"{part} {PARTS[part].busy} in {busy} % of the clocks, more than any other part"
     return (
@@ -32,7 +32,7 @@ def busy_in_words(subject: OfStage | OfCode, gpu: str, tiles: Mapping[str, int])
 
 
 def _profile_on(stage: Stage, gpu: str, tiles: Mapping[str, int]) -> Profile | None:
-    """The profile of a stage on a GPU of the course's table, None if none was recorded."""
+    """Return the profile of a stage on a GPU of the course's table, None if none was recorded."""
     for on in records.places():
         known = hardware(on)
         if gpu in GPUS and known is not None and known.name == GPUS[gpu].name:

@@ -14,9 +14,9 @@ from typing import Any
 
 Options = Sequence | Callable[[Mapping[str, Any]], Sequence]
 
-SEGMENTS, RANGE, STEPS = "segments", "range", "steps"  # how a control looks
-_BUTTONS = 10  # categories that are still shown as buttons side by side
-_ROWS = 5000  # of a table; more is a mistake in the declaration
+SEGMENTS, RANGE, STEPS = "segments", "range", "steps"  # the ways in which a control can look
+_BUTTONS = 10  # at most this many categories are shown as buttons side by side
+_ROWS = 5000  # the most rows of a table; more is a mistake in the declaration
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Control:
     kind: str = ""  # "" to choose by the options
 
     def offered(self, values: Mapping[str, Any]) -> list[Option]:
-        """What can be chosen while the controls above have these values."""
+        """Return what can be chosen while the controls above have these values."""
         options = self.options(values) if callable(self.options) else self.options
         return [_option(each) for each in options]
 
@@ -72,11 +72,11 @@ class Controls:
         self.by_name = {control.name: control for control in self.all}
 
     def start(self) -> dict[str, Any]:
-        """The state in which the explorer begins."""
+        """Return the state in which the explorer begins."""
         return self.fitted({control.name: control.start for control in self.all})
 
     def fitted(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """The state nearest to the wanted values: a value that is not offered becomes the last that is."""
+        """Return the state nearest to the wanted values; one that is not offered becomes the last one."""
         state: dict[str, Any] = {}
         for control in self.all:
             values = [option.value for option in control.offered(state)]
@@ -84,7 +84,7 @@ class Controls:
         return state
 
     def of_texts(self, texts: Sequence[str]) -> dict[str, Any]:
-        """The state with these options. Raises ValueError for a text that is not offered."""
+        """Return the state with these options. Raises ValueError for a text that is not offered."""
         state: dict[str, Any] = {}
         for control, text in zip(self.all, texts, strict=True):
             offered = {option.text: option.value for option in control.offered(state)}
@@ -94,21 +94,21 @@ class Controls:
         return state
 
     def places(self, state: Mapping[str, Any]) -> tuple[int, ...]:
-        """Where the state's values stand among the options, control by control."""
+        """Return the places of the state's values among the options, control by control."""
         return tuple(
             [option.value for option in control.offered(state)].index(state[control.name])
             for control in self.all
         )
 
     def texts(self, state: Mapping[str, Any]) -> list[str]:
-        """The texts of the state's options."""
+        """Return the texts of the state's options."""
         return [
             control.offered(state)[place].text
             for control, place in zip(self.all, self.places(state), strict=True)
         ]
 
     def kind(self, control: Control) -> str:
-        """Buttons side by side for a few categories, a slider for what is ordered."""
+        """Return how a control looks: buttons for a few categories, a slider for what is ordered."""
         if control.kind:
             return control.kind
         variants = self._variants(control)
@@ -120,7 +120,7 @@ class Controls:
         return [control.offered(state) for _, state in self._over(names)]
 
     def table(self, control: Control) -> Table:
-        """What the control offers for everything that it depends on."""
+        """Return what the control offers for all values of what it depends on."""
         names = self._read_by(control) if callable(control.options) else ()
         rows = {
             place: tuple(option.text for option in control.offered(state))
@@ -129,7 +129,7 @@ class Controls:
         return _narrowed(Table(names, rows))
 
     def _read_by(self, control: Control) -> tuple[str, ...]:
-        """The names that the control's options read, and those that these depend on, from top to bottom."""
+        """Return the controls that its options read, and those that these depend on, from top to bottom."""
         names: set[str] = set()
         while True:
             reader = _Reader(self.start_above(control))
@@ -145,7 +145,7 @@ class Controls:
             names |= found
 
     def start_above(self, control: Control) -> dict[str, Any]:
-        """The first values of the controls above this one."""
+        """Return the first values of the controls above this one."""
         state: dict[str, Any] = {}
         for above in self.all[: self.all.index(control)]:
             state[above.name] = above.start
@@ -155,7 +155,7 @@ class Controls:
         return tuple(control.name for control in self.all if control.name in names)
 
     def _over(self, names: Sequence[str]) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-        """All values of some controls, with their places among the options."""
+        """Yield all values of some controls, with their places among the options."""
         partial: list[tuple[tuple[int, ...], dict[str, Any]]] = [((), {})]
         for name in names:
             control = self.by_name[name]
@@ -169,7 +169,7 @@ class Controls:
         yield from partial
 
     def number(self) -> int:
-        """How many states there are; counting stops when there are very many."""
+        """Return how many states there are; counting stops when there are very many."""
         try:
             return sum(1 for _ in self._over([control.name for control in self.all]))
         except ValueError:
@@ -180,7 +180,7 @@ class Controls:
         return [state for _, state in self._over([control.name for control in self.all])]
 
     def near_the_start(self, most: int) -> list[dict[str, Any]]:
-        """States to store of very many: each control moved alone, then pairs, then three, the first first.
+        """Choose states to store where there are very many: each control moved alone, then pairs, then three.
 
         What would make them more than ``most`` is left out.
         """
@@ -194,7 +194,7 @@ class Controls:
         return list(kept.values())
 
     def _moved(self, start: Mapping[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """States in which these controls were moved, from top to bottom; others follow where they must."""
+        """Yield states in which these controls were moved, from top to bottom; others follow if they must."""
         if not names:
             yield dict(start)
             return
@@ -222,7 +222,7 @@ class _Reader(Mapping):
 
 
 def _narrowed(table: Table) -> Table:
-    """The same without the names that make no difference."""
+    """Return the table without the names that make no difference."""
     for name in table.of:
         at = table.of.index(name)
         rows: dict[tuple[int, ...], tuple[str, ...]] = {}

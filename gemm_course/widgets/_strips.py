@@ -1,4 +1,4 @@
-"""What warps that are resident are for: while one block of an SM waits for its tile, the others compute."""
+"""Shows why an SM holds several blocks: while one waits for its tile, the others compute."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class Kernel:
     registers: tuple[int, ...]
 
     def held(self, registers: int) -> Occupancy:
-        """How many blocks an SM holds with so many registers per thread."""
+        """Return how many blocks an SM holds with this many registers per thread."""
         return occupancy(self.threads, registers, self.shared_bytes)
 
     def file(self, registers: int) -> Tank:
-        """The register file of an SM, and what a block takes of it with so many registers per thread."""
+        """Return the size of an SM's register file, and what a block takes of it."""
         shared = tanks(self.threads, registers, self.shared_bytes, _H200.limits)
         return next(tank for tank in shared if tank.name == "registers")
 
     @property
     def warps(self) -> int:
-        """Of a block, for each scheduler."""
+        """The warps of a block that each scheduler gets."""
         return self.threads // 32 // _SCHEDULERS
 
 

@@ -45,7 +45,9 @@ def draw(kept: str, pieces: int, read: int) -> Picture:
 
 @lru_cache(256)
 def _wavefronts(starts: tuple[int, ...]) -> int:
-    """What one 8 by 8 matrix of ldmatrix takes, its rows from these FP16 values on: a quarter of four."""
+    """Return the wavefronts of one 8 by 8 matrix of ldmatrix whose rows begin at these FP16 values.
+
+    The emulator counts four equal matrices, so this is a quarter of its count."""
     report = emulate(_read, 1, 32, np.array(starts * 4), np.zeros(32, np.float16))
     return report.total("wavefronts", space="shared", op="load", array="tile") // 4
 

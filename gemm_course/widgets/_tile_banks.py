@@ -17,7 +17,7 @@ from lockstep import Watch, emulate
 BN, BK, TM, TN = 128, 16, 8, 8
 COLUMNS = {"tx * TN + j": 0, "tx + j * BN // TN": 1}
 PADDING = (0, 1, 2, 3, 4, 8)
-TALLEST = 6  # words in a bank for which there is room; 4 are needed
+TALLEST = 6  # the picture has room for this many words in a bank; 4 are needed
 
 
 @explorer
@@ -47,7 +47,7 @@ def draw(array: str, pad: int, columns: str = "tx * TN + j") -> Picture:
 
 @lru_cache(64)
 def _reads(pad: int, spread: int) -> dict[str, tuple[Request, int]]:
-    """One read of As and one of Bs by a warp, each with the wavefronts that the emulator counts for it."""
+    """Return a warp's read of As and its read of Bs, each with the wavefronts that the emulator counts."""
     out = np.zeros((2, 16), np.float32)
     report = emulate(_one_step(pad, spread), 1, (16, 2), out, watch=Watch())
     return {array: (_first(report, array), _wavefronts(report, array)) for array in ("As", "Bs")}

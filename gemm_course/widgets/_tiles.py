@@ -27,7 +27,7 @@ from gemm_course.widgets._measured import SIZE
 from gemm_course.widgets._roofs import fp32_peak, memories, roofs_in_words, tensor_peak
 
 MEASURE = "Measure here"
-_FURTHER = 3  # measured choices shown from further than one step away
+_FURTHER = 3  # this many measured choices from further away are shown
 
 
 @explorer
@@ -41,7 +41,7 @@ def tiles(name: str | Stage, *, tells_best: bool = True, on: str | None = None) 
     "rtx_3060"; without it, it can be chosen where there are several. Raises UnknownGpu.
     """
     stage = LADDER[name] if isinstance(name, str) else name
-    stage.legal_choices()  # slow the first time, so not while a slider moves
+    stage.legal_choices()  # This is slow the first time, so it must not wait for a slider.
     actions = (
         {MEASURE: lambda show, on=None, **chosen: measured_here(stage, chosen)} if gpu_available() else {}
     )
@@ -114,7 +114,7 @@ def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool, on: Place)
 
 
 def _registers_of_ones_own(stage: Stage, chosen: Mapping[str, int]) -> int | None:
-    """What compiling a stage of one's own says for its default tiles; for others it takes too long."""
+    """Return the registers of a learner's stage, for its default tiles only: compiling takes seconds."""
     if not isinstance(stage, OwnStage) or chosen != stage.complete():
         return None
     code = now(stage, chosen, SWEPT)

@@ -22,8 +22,8 @@ from gemm_course.widgets._labels import labels
 from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unprofiled, unusual_tiles
 
 PRECISIONS = {"float32": "FP32", "float16": "FP16"}
-TOLD = 2  # so many waits are told with all their shares
-LEAST = 0.05  # a wait that changes by less is not told
+TOLD = 2  # this many waits are told with all their shares
+LEAST = 0.05  # a wait that changes by less than this is not told
 
 
 @of_gpus
@@ -42,7 +42,9 @@ def waits(
     Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples, and for
     an unknown GPU.
     """
-    if kernels and all(isinstance(kernel, Profile) for kernel in kernels):  # of a GPU that is settled
+    if kernels and all(
+        isinstance(kernel, Profile) for kernel in kernels
+    ):  # The GPU is settled by the arguments.
         return draw(kernels, size, meanings)
     return shown(lambda on: draw(kernels, size, meanings, on), on, having=having)
 
@@ -98,10 +100,10 @@ def _instructions(profile: Profile) -> float | None:
 
 
 def _limit(profile: Profile) -> str:
-    """What limits the kernel, in words; "" if that was not measured."""
+    """Say what limits the kernel; "" if that was not measured."""
     try:
         return verdict(profile).limit_in_words
-    except ValueError:  # too little was measured
+    except ValueError:  # Too little was measured.
         return ""
 
 
@@ -109,7 +111,7 @@ def _limit(profile: Profile) -> str:
 
 
 def _answer(bars: Sequence[Bar]) -> str:
-    """What limits one, or why the times of several differ; without times what a warp waits for."""
+    """Return the title: what limits one kernel, or why times differ; without times, what a warp waits for."""
     if len(bars) == 1:
         return _of_one(bars[0])
     measured = all(None not in (bar.milliseconds, bar.units, bar.issues) for bar in bars)
@@ -128,7 +130,7 @@ def _of_one(bar: Bar) -> str:
 
 
 def _series(bars: Sequence[Bar]) -> str:
-    """The times, and what explains them: instructions and how fast they are issued, or busy Tensor Cores."""
+    """Return the times and what explains them: instructions and their issue, or busy Tensor Cores."""
     times = f"{arrows(milliseconds(bar.milliseconds) for bar in bars)} ms"
     if len({bar.computing for bar in bars}) > 1 or any(bar.instructions is None for bar in bars):
         return f"{times}; schedulers issue in {arrows(percent(bar.issues) for bar in bars)} of the clocks"
@@ -141,7 +143,7 @@ def _series(bars: Sequence[Bar]) -> str:
 
 
 def _from_to(bars: Sequence[Bar]) -> str:
-    """For each group of kernels the slowest and the fastest."""
+    """Return the slowest and the fastest kernel of each group."""
     told = []
     for name, group in groupby(bars, key=lambda bar: bar.group):
         ordered = sorted(group, key=lambda bar: -bar.milliseconds)
@@ -152,7 +154,7 @@ def _from_to(bars: Sequence[Bar]) -> str:
 
 
 def _changes(bars: Sequence[Bar]) -> str:
-    """The waits that differ most between any two of them, with all their shares."""
+    """Name the waits that differ most between any two kernels, with all their shares."""
     shares = {name: [bar.shares.get(name, 0) for bar in bars] for name in WAITS if name not in GOOD}
     spread = {name: max(found) - min(found) for name, found in shares.items()}
     most = [name for name in sorted(spread, key=lambda name: -spread[name])[:TOLD] if spread[name] >= LEAST]
@@ -178,7 +180,7 @@ def _waits(bar: Bar) -> dict[str, float]:
 
 
 def _roots(profiles: Sequence[Profile]) -> str:
-    """A doubt: the GPU has one reason for waits for shared memory and for slow operations, such as roots."""
+    """Return a caveat: the GPU has one reason for waits for shared memory and for slow operations."""
     slow = [one.name for one in profiles if one.code.loop and _has_roots(one)]
     return f" Waits for roots and the like count as shared memory: {', '.join(slow)}." if slow else ""
 

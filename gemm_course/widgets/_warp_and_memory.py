@@ -22,7 +22,7 @@ BLOCKS = ((32, 32), (1, 256), (2, 128), (4, 64), (8, 32), (16, 16), (32, 8), (64
 WIDTHS = (("256", (256, 256)), ("333", (333, 333)), ("333, padded to 336", (333, 336)))
 ACCESSES = (("load A", ("load", "A")), ("load B", ("load", "B")), ("store C", ("store", "C")))
 K_STEPS = 8
-_MOST_ITERATIONS = 1_000  # of a loop; more means that a learner's does not end
+_MOST_ITERATIONS = 1_000  # iterations of a loop; with more, a learner's loop does not end
 _TILES = {"BM": 32, "BN": 32, "BK": K_STEPS, "TM": 4, "TN": 8}  # one warp per block
 _STEPS = 32 // figure.AT_ONCE
 _TILED = ("thread_tiled_2d", "vectorized")
@@ -32,7 +32,7 @@ Subject = Stage | Callable
 
 @dataclass(frozen=True)
 class Seen:
-    """What warp 0 of block (0, 0) did: its requests by access, and what each lane stored of C."""
+    """The work of warp 0 of block (0, 0): its requests by access, and what each lane stored of C."""
 
     requests: dict[tuple[str, str], list[Request]]
     places: dict[int, set]
@@ -59,13 +59,17 @@ def warp_and_memory(
     if not all(shown("warp_and_memory", each, _fits, why) for each in chosen):
         return None
     for each in chosen:
-        _seen(each, BLOCKS[0], WIDTHS[0][1])  # a learner's kernel that fails does so before anything is shown
+        _seen(
+            each, BLOCKS[0], WIDTHS[0][1]
+        )  # A learner's kernel that fails must do so before anything is shown.
     return StepThrough(
         or_words(lambda step, **controls: draw(chosen, step, **controls)),
         lambda **_: _STEPS,
         _controls(chosen, widths, blocks),
         counts=("lanes", figure.AT_ONCE),
-        first=_STEPS - 1 if widths else _STEPS // 2 - 1,  # half of the lanes: a pattern, and more to come
+        first=_STEPS - 1
+        if widths
+        else _STEPS // 2 - 1,  # Half of the lanes: the reader sees a pattern, and that more is to come.
     )
 
 
@@ -125,7 +129,7 @@ def draw(
 
 
 def _of_a_step(seen: Seen, access: tuple[str, str], p: int) -> tuple[str, str]:
-    """What a step along k costs, and all of them."""
+    """Say what a step along k costs, and what all steps cost."""
     loads = [seen.requests["load", array] for array in "AB"]
     a, b = (len(made[min(p, len(made) - 1)].sectors) if made else 0 for made in loads)
     return (
@@ -135,7 +139,7 @@ def _of_a_step(seen: Seen, access: tuple[str, str], p: int) -> tuple[str, str]:
 
 
 def _of_tiles(seen: Seen, access: tuple[str, str]) -> tuple[str, str]:
-    """What one pair of tiles and the results cost."""
+    """Say what one pair of tiles costs, and what the results cost."""
     a, b, c = (len(seen.requests[each]) for _, each in ACCESSES)
     return (
         f"For two tiles: {a} + {b} loads; and {c} stores of C.",
@@ -144,7 +148,7 @@ def _of_tiles(seen: Seen, access: tuple[str, str]) -> tuple[str, str]:
 
 
 def _in_all(found: list[Request]) -> str:
-    """What requests like the one that is drawn ask for together."""
+    """Say what all requests like the drawn one ask for together."""
     asked = sum(len(request.sectors) for request in found)
     different = len(set().union(*(request.sectors for request in found)))
     requests_ = f"{len(found)} request{'s' * (len(found) != 1)} like this"
@@ -152,7 +156,7 @@ def _in_all(found: list[Request]) -> str:
 
 
 def name_of(subject: Subject) -> str:
-    """A stage's name, or that of a learner's function."""
+    """Return the name of a stage or of a learner's function."""
     return subject.name if isinstance(subject, Stage) else getattr(subject, "py_func", subject).__name__
 
 

@@ -9,7 +9,7 @@ from gemm_course.model.warp_reads import request, words
 from gemm_course.widgets._explorer import Explorer, explorer
 
 LAYOUTS = {"2 × 16": (2, 16), "4 × 8": (4, 8), "8 × 4": (8, 4), "16 × 2": (16, 2)}  # rows × columns
-RUNS = {"side by side": 8, "runs of four": 4}  # a lane's rows, and its columns
+RUNS = {"side by side": 8, "runs of four": 4}  # this many rows, and columns, of a lane lie side by side
 WIDTHS = {"one float": 32, "four floats": 128}
 
 

@@ -16,7 +16,7 @@ from gemm_course.widgets._explorer import Explorer, explorer
 from lockstep import Watch, emulate
 from lockstep.intrinsics import load4, store4
 
-BM = BN = 128  # with 8 by 8 results per thread: 256 threads
+BM = BN = 128  # 8 by 8 results per thread make 256 threads
 THREADS, EACH = 256, 8
 ROW = 1  # the row of the tiles that is read; row 0 is aligned with any padding
 ACCESSES = {

@@ -1,4 +1,4 @@
-"""Removes lines from a kernel, to show what they are for."""
+"""Removes barriers from a kernel, to show what they are for."""
 
 from __future__ import annotations
 

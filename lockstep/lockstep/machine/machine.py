@@ -1,8 +1,9 @@
 """The machine that runs a translated kernel.
 
-A launch (:mod:`lockstep.launching.launch`) makes one machine and cuts its grid into chunks. For each, :meth:`Machine.start`
-makes a :class:`.Chunk`, the blocks with their shared memory, and a :class:`.Unit`, the lanes that run in
-lock-step. Then the translated code runs once for all lanes, and calls the machine at each step:
+A launch (:mod:`lockstep.launching.launch`) makes one machine and cuts its grid into chunks. For each,
+:meth:`Machine.start` makes a :class:`.Chunk`, the blocks with their shared memory, and a :class:`.Unit`, the
+lanes that run in lock-step. Then the translated code runs once for all lanes, and calls the machine at each
+step:
 
 * operations on values (:mod:`.values`) compute for all lanes at once;
 * branches and loops (:mod:`.control`) narrow ``unit.mask``, the lanes that execute the current statement;
