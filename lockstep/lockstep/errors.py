@@ -1,7 +1,7 @@
 """The exceptions raised when the emulator cannot run a kernel."""
 
-DEBUG = "LOCKSTEP_DEBUG"  # environment variable: show where in the emulator a fault of its own came up
-_SHOWN = 200  # characters of an unforeseen error's message
+DEBUG = "LOCKSTEP_DEBUG"  # if this environment variable is set, an EmulatorFault shows its traceback
+_SHOWN = 200  # an EmulatorFault quotes this many characters of the original message
 
 
 class EmulatorError(Exception):
@@ -17,11 +17,11 @@ class LimitExceeded(LaunchError):
 
 
 class ArgumentError(LaunchError, TypeError):
-    """The kernel takes other arguments: their number, or what they are."""
+    """The launch passes too few or too many arguments, or arguments of the wrong kind."""
 
 
 class RefusedLine(EmulatorError):
-    """A line that cannot be translated; raised before anything runs. ``filename`` and ``line``: its place."""
+    """The emulator cannot translate a line: ``line`` of ``filename``. It says so before anything runs."""
 
     def __init__(self, sentence: str, filename: str, line: int):
         self.sentence, self.filename, self.line = sentence, filename, line
@@ -33,15 +33,15 @@ class UnsupportedKernel(RefusedLine):
 
 
 class UndefinedName(RefusedLine, NameError):
-    """The kernel uses a name that nothing has: Numba would not compile it either."""
+    """The kernel uses a name that is not defined: Numba would not compile it either."""
 
 
 class UnknownName(EmulatorError, ValueError):
-    """A report is asked for a count, an array or anything else that it does not have."""
+    """The caller asks a report for a count, an array or anything else that it does not have."""
 
 
 class KernelTypeError(EmulatorError, TypeError):
-    """An operation that Numba would not compile: a float as an index, an operand that is not a number."""
+    """Numba would not compile this: a float is an index, or an operand is not a number."""
 
 
 class KernelStopped(EmulatorError):
@@ -61,10 +61,10 @@ class DataDependent(EmulatorError):
 
 
 class EmulatorFault(EmulatorError, RuntimeError):
-    """The emulator failed by an error that nobody foresaw: its own fault, not the kernel's.
+    """An error that nobody foresaw stopped the emulator: this is its own fault, not the kernel's.
 
     ``filename`` and ``line`` give the kernel's line, ``original`` the error. Its traceback is shown only
-    where the environment variable LOCKSTEP_DEBUG is set.
+    if the environment variable LOCKSTEP_DEBUG is set.
     """
 
     def __init__(self, original: Exception, filename: str, line: int):

@@ -1,4 +1,4 @@
-"""What is wrong or slow in a kernel: one message each, with its place in the source."""
+"""Findings: what is wrong or slow in a kernel, each with a message and its place in the source."""
 
 from dataclasses import dataclass, field
 
@@ -31,9 +31,9 @@ ADVICE = (
 class Finding:
     """One problem, at its first occurrence.
 
-    ``kind`` is one of ERRORS or ADVICE; ``line`` the source line of the (later) access and ``other_line``
-    that of the earlier one in a race; ``element`` the index in ``array``; ``block`` and ``threads`` are
-    (x, y, z); ``count`` is the number of lanes it affects in all (for races, of elements).
+    ``kind`` is one of ERRORS or ADVICE. ``line`` is its source line; for a race that of the later access,
+    and ``other_line`` that of the earlier one. ``element`` is the index in ``array``. ``block`` and each of
+    ``threads`` are (x, y, z). ``count`` is the number of affected lanes; for a race, of elements.
     """
 
     kind: str
@@ -73,13 +73,13 @@ class Findings:
             known.count += count
 
     def listed(self, silenced=False) -> list[Finding]:
-        """Those that are not silenced, or those that are: errors first, then advice, each in source order."""
+        """The findings that are not silenced, or only the silenced ones: errors first, in source order."""
         covers = self._silencing.covers if self._silencing is not None else lambda finding: False
         chosen = (finding for finding in self._found.values() if covers(finding) == silenced)
         return sorted(chosen, key=_rank)
 
     def final(self) -> list[Finding]:
-        """All that a launch has found and that is not silenced, with advice about what silences nothing."""
+        """All findings that are not silenced, with advice about each comment that silences nothing."""
         unused = self._silencing.unused(self._found.values()) if self._silencing is not None else []
         return sorted([*self.listed(), *unused], key=_rank)
 
@@ -89,15 +89,15 @@ def _rank(finding: Finding):
 
 
 def place(array: str, element: tuple) -> str:
-    """``As[0, 3]``"""
+    """An element as a kernel writes it, ``As[0, 3]``."""
     return f"{array}[{', '.join(map(str, element))}]"
 
 
 def leaves_registers(name: str, elements: int, counted: bool) -> str:
-    """What is said of an access that keeps a local array out of the registers.
+    """The message about an access that keeps a local array out of the registers.
 
-    counted: the index is counted up by a loop of unknown length. An array of up to 8 elements may stay in
-    registers all the same, among which comparisons choose: compiled, some did and some did not.
+    counted: whether a loop of unknown length counts the index up. An array of up to 8 elements may stay in
+    registers all the same, if the compiler chooses among them with comparisons. It does so for some kernels.
     """
     if counted:
         why = (
@@ -116,7 +116,7 @@ def leaves_registers(name: str, elements: int, counted: bool) -> str:
 
 
 def equal_stores(who: str, where: str) -> str:
-    """What is said of threads that store the same value to one element."""
+    """The message about threads that store the same value to one element."""
     sentence = (
         f"{who} and others write {where}, in no defined order, but all the same value, so it does not matter "
         "which comes first: one of them could write it."
@@ -125,7 +125,7 @@ def equal_stores(who: str, where: str) -> str:
 
 
 def thread_name(thread: tuple, block: tuple | None = None) -> str:
-    """``thread (1, 0, 0)``, or ``thread (1, 0, 0) of block (2, 0, 0)``."""
+    """A thread's name in messages: ``thread (1, 0, 0)``, or ``thread (1, 0, 0) of block (2, 0, 0)``."""
     name = f"thread {_short(thread)}"
     return name if block is None else f"{name} of block {_short(block)}"
 

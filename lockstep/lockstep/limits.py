@@ -1,8 +1,9 @@
 """What CUDA and each GPU allow a launch, a block and a thread.
 
-CUDA C++ programming guide, "Technical specifications per compute capability" and "Throughput of native
-arithmetic instructions" (the FP32 and FP64 columns). Counts, clocks and memory sizes of single GPUs: NVIDIA's
-data sheets and architecture white papers; the clock is the one that the data sheet's FP32 rate implies.
+The limits are those of the CUDA C++ programming guide, "Technical specifications per compute capability" and
+"Throughput of native arithmetic instructions" (the FP32 and FP64 columns). Counts, clocks and memory sizes of
+single GPUs are those of NVIDIA's data sheets and architecture white papers; the clock is the one that the
+data sheet's FP32 rate implies.
 """
 
 import re
@@ -11,22 +12,22 @@ from dataclasses import dataclass
 from lockstep.errors import LaunchError
 from lockstep.spelling import did_you_mean
 
-# The same for every compute capability below.
+# These limits are the same for every compute capability below.
 MAX_THREADS = 1024  # per block
 MAX_BLOCK = (1024, 1024, 64)  # threads along x, y and z
 MAX_GRID = (2**31 - 1, 65535, 65535)  # blocks along x, y and z
-MAX_STATIC_SHARED_BYTES = 48 * 1024  # per block, in arrays of fixed shape; more must be opted in to
+MAX_STATIC_SHARED_BYTES = 48 * 1024  # per block, in arrays of fixed shape; a kernel must opt in to more
 MAX_REGISTERS = 255  # per thread
 REGISTERS_PER_SM = 65536
 MAX_BLOCKS_PER_SM = 32
 CONSTANT_BYTES = 64 * 1024
-SECTOR, LINE = 32, 128  # bytes of global memory that move at a time, and of a cache line
-BANKS, WORD = 32, 4  # of shared memory; bytes that a bank delivers per wavefront
+SECTOR, LINE = 32, 128  # bytes: global memory moves in sectors, and a cache holds lines
+BANKS, WORD = 32, 4  # banks of shared memory, and the bytes that each delivers per wavefront
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one multiprocessor can hold at a time. A block takes `reserved_shared_bytes` besides its own."""
+    """What one multiprocessor can hold. A block takes `reserved_shared_bytes` on top of its own."""
 
     threads: int
     blocks: int
@@ -37,7 +38,7 @@ class Limits:
     registers: int = REGISTERS_PER_SM
     registers_per_thread: int = MAX_REGISTERS
     register_unit: int = 256  # warps get registers in multiples of this
-    partitions: int = 4  # each with a quarter of the registers and its own scheduler
+    partitions: int = 4  # each has a quarter of the registers and a scheduler of its own
     shared_unit: int = 128
 
     @property
@@ -78,9 +79,9 @@ class Profile:
         return self.limits.shared_bytes_per_block
 
     def resident_blocks(self, threads: int, shared_bytes: int) -> int:
-        """How many blocks of so many threads and bytes of shared memory this GPU holds at a time, at most.
+        """The most blocks with so many threads and bytes of shared memory that this GPU holds at a time.
 
-        Registers may allow fewer; they are not known here.
+        Registers may allow fewer, but how many a kernel takes is not known here.
         """
         limits = self.limits
         by_threads = limits.threads // (-(-threads // 32) * 32)
@@ -133,7 +134,7 @@ def _by_name() -> dict[str, Profile]:
     for key, found in PROFILES.items():
         major, minor = found.compute_capability
         for name in (key, found.name, f"{major}.{minor}", f"sm_{major}{minor}", f"cc{major}{minor}"):
-            names.setdefault(_plain(name), found)  # of one compute capability, the first
+            names.setdefault(_plain(name), found)  # the first GPU of a compute capability has its names
     return names | {name: PROFILES[key] for name, key in ARCHITECTURES.items()}
 
 

@@ -22,10 +22,10 @@ _spellings: dict[int, str] = {}
 
 @dataclass(frozen=True)
 class Emulation:
-    """A function of (machine, *arguments), and which of the arguments are arrays that it accesses.
+    """A function of (machine, *arguments), with what the emulator must know before it calls that.
 
-    An array in ``reads`` or ``writes`` is followed by its index, unless it is in ``fragments``: then it is a
-    local array, accessed as a whole.
+    ``reads`` and ``writes`` are the positions of arrays that it accesses. The argument after such an array is
+    its index, unless the array is in ``fragments``: then it is a local array, accessed as a whole.
     """
 
     function: Callable
@@ -35,7 +35,7 @@ class Emulation:
     kind: str = "intrinsic"
     fragments: tuple = ()
     warp_by_warp: bool = False  # warps that call it may wait for each other, so they run one at a time
-    needs: tuple = (0, 0)  # compute capability
+    needs: tuple = (0, 0)  # the lowest compute capability that has it
     meets_grid: bool = False  # all blocks of the grid may wait for each other
 
     def __call__(self, machine, /, *args, **kwargs):
@@ -43,7 +43,7 @@ class Emulation:
 
 
 class Type:
-    """``float32`` and other scalar types: a dtype for arrays, a cast when called."""
+    """``float32`` or another scalar type: it is a dtype for arrays, and a call of it is a cast."""
 
     elementwise, reads, writes, kind = True, (), (), "type"
 
@@ -55,7 +55,7 @@ class Type:
 
 
 def emulates(device_object, **properties):
-    """Decorator: the function runs in place of ``device_object`` where a kernel calls that.
+    """Decorator: when a kernel calls ``device_object``, the emulator runs the function instead.
 
     ``properties``: fields of :class:`Emulation` that differ from its defaults.
     """
