@@ -1,1 +1,1 @@
-"""Numbers that differ from lane to lane, the dtypes that Numba gives them, and the threads they belong to."""
+"""Holds numbers that differ from lane to lane, with the dtypes that Numba gives them, and their threads."""

@@ -15,7 +15,7 @@ FLOP = {
     "div": (("div", 3), ("fma", 3)),
     "pow": (("pow", 1),),
 }
-"""What one complex operation counts as: operations on real numbers, and how many."""
+"""Each complex operation counts as so many operations on real numbers: (operation, how many)."""
 
 
 def component(dtype: np.dtype) -> np.dtype:
@@ -24,7 +24,7 @@ def component(dtype: np.dtype) -> np.dtype:
 
 
 def joined(real, imag):
-    """A complex array or scalar of two arrays or scalars of one float type."""
+    """The complex array or scalar with these real and imaginary parts, both of one float type."""
     real, imag = np.asarray(real), np.asarray(imag)
     whole = np.empty(np.broadcast_shapes(real.shape, imag.shape), f"c{2 * real.itemsize}")
     whole.real, whole.imag = real, imag
@@ -36,7 +36,7 @@ def product(a, b):
 
 
 def quotient(a, b):
-    """Smith's algorithm, which divides by the larger part of ``b`` first."""
+    """The quotient by Smith's algorithm, which divides by the larger part of ``b`` first."""
     wide = np.abs(b.real) >= np.abs(b.imag)
     large, small = np.where(wide, b.real, b.imag), np.where(wide, b.imag, b.real)
     ratio = small / large
@@ -47,7 +47,7 @@ def quotient(a, b):
 
 
 def power(a, b):
-    """``a ** b`` in polar form, also for whole exponents; like Numba's, 0 if both real parts are 0."""
+    """``a ** b`` in polar form, also for whole exponents. As in Numba it is 0 if both real parts are 0."""
     length, angle = np.hypot(a.real, a.imag), np.arctan2(a.imag, a.real)
     turned = b.imag != 0
     size = np.power(length, b.real)
@@ -59,12 +59,12 @@ def power(a, b):
 
 
 IN_PARTS = {np.multiply: product, np.true_divide: quotient, np.power: power}
-"""NumPy's operations that are replaced; its sums are those of the parts."""
+"""What replaces NumPy's operations. NumPy adds and subtracts part by part, as Numba does."""
 
 
 # ---- functions ----
 
-_LN_10 = np.float64(2.302585092994046)  # a float64 also beside float32
+_LN_10 = np.float64(2.302585092994046)  # it is a float64, so the quotient is too, even of a complex64
 
 
 def exponential(z):
@@ -81,7 +81,7 @@ def logarithm_to_10(z):
 
 
 def of_polar(length, angle):
-    """``cmath.rect``."""
+    """What ``cmath.rect`` computes."""
     endless, lost = np.isinf(length), ~np.isfinite(angle)
     parts = (np.where(endless & (p == 0), p / length, p * length) for p in (np.cos(angle), np.sin(angle)))
     kept = np.abs(length), np.zeros_like(length)
@@ -106,7 +106,7 @@ def hyperbolic_sine(z):
 
 
 def hyperbolic_tangent(z):
-    """CPython's algorithm."""
+    """The hyperbolic tangent by CPython's algorithm."""
     x, y = z.real, z.imag
     a, b, c = np.tanh(x), np.tan(y), 1 / np.cosh(x)
     bottom = 1 + (a * b) ** 2
@@ -135,5 +135,5 @@ def _turned_back(z):
 
 
 def _times(part, size, endless):
-    """Their product, where a part that is 0 stays so beside an infinite number."""
+    """The product of part and size. Where ``endless``, a part that is 0 stays 0: 0 * inf would be NaN."""
     return np.where(endless & (part == 0), part, part * size)

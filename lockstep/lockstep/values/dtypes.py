@@ -21,14 +21,14 @@ _PYTHON = {bool: BOOL, int: INT64, float: FLOAT64, complex: COMPLEX128}
 def dtype_of(value) -> np.dtype | None:
     """The Numba type of a number in a kernel, or None if ``value`` is not a number."""
     dtype = _PYTHON.get(type(value))
-    if dtype is not None or hasattr(value, "storage"):  # an array's dtype is that of its elements
+    if dtype is not None or hasattr(value, "storage"):  # an array has a dtype, but is no number
         return dtype
     return getattr(value, "dtype", None)
 
 
 @cache
 def name_of(dtype: np.dtype) -> str:
-    """``dtype.name``, which NumPy puts together anew each time."""
+    """``dtype.name``, cached, because NumPy builds this string each time anew."""
     return dtype.name
 
 
@@ -43,7 +43,7 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
 def _with_float(a: np.dtype, b: np.dtype) -> np.dtype:
     pair = {a, b}
     if pair == {UINT8, FLOAT16}:
-        return FLOAT32  # here and below, Numba chooses a wider type than NumPy
+        return FLOAT32  # here and below, Numba chooses another type than NumPy
     if pair == {UINT16, FLOAT16} or pair == {UINT16, FLOAT32}:
         return FLOAT64
     if pair == {UINT16, COMPLEX64}:
@@ -75,7 +75,7 @@ def promote_remainder(a: np.dtype, b: np.dtype) -> np.dtype:
 def promote_power(a: np.dtype, b: np.dtype) -> np.dtype:
     """The type of ``a ** b``: a float to an integer power keeps its type."""
     if a == BOOL and b == INT32:
-        return FLOAT32  # the only power of integers that Numba does not compute in integers
+        return FLOAT32  # Numba computes every other power of integers in integers
     result = a if a.kind == "f" and b.kind in "biu" else promote(a, b)
     return FLOAT32 if result == FLOAT16 else result
 
@@ -94,9 +94,10 @@ def unify(a: np.dtype, b: np.dtype) -> np.dtype:
 
 @cache
 def range_type(*bounds: np.dtype) -> np.dtype:
-    """The type of the numbers of a ``range`` with these bounds: of the three that there are, the nearest.
+    """The type of the numbers of a ``range`` with these bounds: int32, int64 or uint64.
 
-    Numba counts for each how many bounds it cannot hold, and how many it holds as another kind of number.
+    Like Numba, it takes the type that holds the most bounds. If several do, it takes the one that changes the
+    kind of number of the fewest, and then the one that is the type of the most.
     """
     return min((INT32, INT64, UINT64), key=lambda dtype: _distance(bounds, dtype))
 

@@ -32,7 +32,7 @@ class Geometry:
         self.column = Pattern(np.arange(columns).reshape(1, -1, 1))
         self.lane = Lanes(Pattern(self.linear % WARP), 0, INT32)
         self._batches = {}
-        self.units: dict = {}  # the masks of warps and of lanes
+        self.units: dict = {}  # the masks of single warps and of single lanes, once they are needed
 
     def _thread_axes(self):
         x, y, _ = self.block
@@ -55,16 +55,16 @@ class Geometry:
         return found
 
     def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row and column of the block, and number of the thread in it, for every lane."""
+        """For every lane the row and column of its block, and its number in the block."""
         parts = self.row.array, self.column.array, self.linear
         return tuple(np.broadcast_to(part, self.shape).reshape(-1) for part in parts)
 
     def place(self, row, column, lane) -> tuple[int, int, int]:
-        """The same for one lane, given by its position along each axis."""
+        """What :meth:`places` says, for the one lane at this position along each axis."""
         return int(row), int(column), int(lane)
 
     def warps(self, values: np.ndarray, active: np.ndarray | None) -> tuple:
-        """Values of all lanes, and which lanes are active (None: all), as rows of one warp each."""
+        """The values of all lanes, and which lanes are active (None: all), both with one row per warp."""
         return values.reshape(-1, WARP), None if active is None else active.reshape(-1, WARP)
 
     def thread_coordinates(self, linear: int) -> tuple[int, int, int]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from .dtypes import BOOL, INT64, UINT64, promote, promote_shift, unify
 
-_MEMO_LIMIT = 4096  # entries after which a pattern clears its cache; only data-dependent kernels get there
+_MEMO_LIMIT = 4096  # a pattern with more entries clears its cache; only data-dependent kernels get there
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 _serials = count(1)
 
@@ -28,7 +28,7 @@ _serials = count(1)
 class Pattern:
     """An immutable integer (or boolean) array over the lanes, with a cache of what was computed from it.
 
-    ``bounds``: limits of its values that are known without looking at them.
+    ``bounds``: limits of its values, if they are known without looking at the values.
     """
 
     __slots__ = ("array", "serial", "memo", "_low", "_high", "_bounds")
@@ -54,7 +54,7 @@ class Pattern:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Two numbers that no value is below or above."""
+        """(low, high): no value is below or above these, but the extremes may lie between them."""
         return self._bounds or (self.low, self.high)
 
     def derive(self, key, make, bounds=None):
@@ -79,16 +79,16 @@ ZERO = Pattern(np.zeros((1, 1, 1), np.int64))
 
 
 def younger(a, b):
-    """Of two patterns or masks the one made later. It keeps what is computed from both.
+    """The one of two patterns or masks that was made later: its cache keeps what is computed from both.
 
-    The thread index lasts as long as the launch, and ZERO for ever; what was loaded in one iteration soon
-    goes, and what was computed from it with it.
+    The thread index lasts as long as the launch, and ZERO for ever. A pattern that one iteration loaded is
+    soon freed, and what was computed from it is freed with it.
     """
     return a if a.serial > b.serial else b
 
 
 def joint(op, p: Pattern, q: Pattern, make, *constants, bounds=None) -> Pattern:
-    """The pattern that ``make()`` returns from two others and some numbers."""
+    """The pattern that ``make()`` returns from two others and some numbers, computed once."""
     return younger(p, q).derive((op, p.serial, q.serial, *constants), make, bounds)
 
 
@@ -113,7 +113,7 @@ class Lanes:
         return self.pattern.array.shape
 
     def values(self) -> np.ndarray:
-        """The plain array, of ``dtype``."""
+        """The plain values, as an array of ``dtype``."""
         array = self.pattern.array
         if self.offset:
             if self.dtype == UINT64:
@@ -142,7 +142,7 @@ def from_values(array: np.ndarray) -> Lanes:
 
 
 def _small_if_possible(array: np.ndarray) -> np.ndarray:
-    """Unsigned integers as int64, in which all else computes, unless one is too large."""
+    """Unsigned integers as int64, in which all others are computed, unless one of them is too large."""
     return array.astype(np.int64) if array.dtype == UINT64 and array.max() <= _LARGEST else array
 
 
@@ -159,7 +159,7 @@ def split(value) -> tuple[Pattern, int]:
 def _modulo(pattern: Pattern, offset: int, dtype: np.dtype) -> np.ndarray:
     """The values as a 64-bit ``dtype``, modulo 2**64."""
     array = pattern.array
-    if offset:  # in the array's own type, which wraps around: one addition and no copy
+    if offset:  # the array's own type wraps around, so one addition is enough, and no copy
         wrapped = np.uint64(offset % 2**64)
         array = array + (wrapped if array.dtype == UINT64 else wrapped.astype(INT64))
     return array.astype(dtype, copy=False)
@@ -170,7 +170,7 @@ def _fits(low: int, high: int) -> bool:
 
 
 def _plain(key, ufunc, p, o, q, r, dtype) -> Lanes:
-    """An operation that is computed from the plain values, as integers of ``dtype``."""
+    """Compute an operation from the plain values, as integers of ``dtype``."""
 
     def make():
         return _small_if_possible(ufunc(_modulo(p, o, dtype), _modulo(q, r, dtype)))
@@ -219,7 +219,7 @@ def subtract(a, b):
 
 
 def _difference(p: Pattern, q: Pattern) -> Pattern | None:
-    """p - q, or None if that is beyond int64 somewhere."""
+    """p - q, or None if some value of it may not fit into int64."""
     if q is ZERO:
         return p
     low, high = p.bounds[0] - q.bounds[1], p.bounds[1] - q.bounds[0]
@@ -242,7 +242,7 @@ def multiply(a, b):
 
 
 def _product_of_patterns(p, o, q, r) -> Lanes | None:
-    """The product with its bounds, which spare a look at its values; None where it may wrap around."""
+    """The product, or None if it may wrap around. Its bounds follow from theirs, not from its values."""
     ends = [(low + shift, high + shift) for (low, high), shift in ((p.bounds, o), (q.bounds, r))]
     products = [a * b for a in ends[0] for b in ends[1]]
     bounds = min(products), max(products)
@@ -284,12 +284,12 @@ def modulo(a, b):
 
 
 def _divides_patterns(p, q, divisor) -> bool:
-    """Is the divisor uniform, positive, and no trouble when it is added to the values?"""
+    """Is the divisor uniform and positive, and does adding it to the values not overflow?"""
     return q is ZERO and divisor > 0 and p.array.dtype != np.uint64 and _fits(0, p.bounds[1] + divisor)
 
 
 def power(a, b):
-    """``a ** b`` of two integers. A negative power is 0, or of 0 the smallest number; 1 and -1 are right."""
+    """``a ** b`` of integers. A negative power is right for 1 and -1, the smallest integer for 0, else 0."""
     return _plain("**", _power, *split(a), *split(b), promote_lanes(a, b))
 
 
@@ -444,7 +444,7 @@ def comparison(a, b) -> tuple[Pattern, int]:
 
 
 def _compare_values(op, p, o, q, r):
-    """A comparison of numbers too far apart for a difference; NumPy compares signed with unsigned exactly."""
+    """Compare numbers too far apart for a difference; NumPy compares signed with unsigned exactly."""
     left, right = (_modulo(x, y, UINT64 if x.high + y > _LARGEST else INT64) for x, y in ((p, o), (q, r)))
     outcome = COMPARE[op](left, right)
     if outcome.all() or not outcome.any():
