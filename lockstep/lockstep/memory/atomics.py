@@ -25,7 +25,7 @@ ATOMICS: dict[str, Callable] = {
     "dec": lambda old, v, _: np.where((old == 0) | (old > v), v, old - 1),
     "cas": lambda old, v, compare: np.where(old == compare, v, old),
 }
-"""New value of each element, from its old one, the lane's value and what cas compares with."""
+"""Each computes an element's new value from its old one, the lane's value and what cas compares with."""
 
 _TOTALS = {
     "add": np.add,
@@ -53,9 +53,10 @@ def require_dtype(name: str, array):
 
 
 def is_loop(name: str, dtype: np.dtype) -> bool:
-    """Does Numba load the element, and try to swap it until nobody has been faster?
+    """Does Numba compile this as a loop that loads the element and tries to swap it, until it succeeds?
 
-    A GPU has no such instruction. The first attempt is counted: how many there are depends on the time.
+    It does so where a GPU has no such instruction. The emulator counts one attempt: how many a GPU needs
+    depends on timing.
     """
     if dtype.kind == "f":
         return name in ("sub", "max", "min", "nanmax", "nanmin")
@@ -65,8 +66,8 @@ def is_loop(name: str, dtype: np.dtype) -> bool:
 def one_after_another(name: str, memory: np.ndarray, cells, values, compare) -> np.ndarray:
     """Update elements of the flat array ``memory`` and return what each lane found.
 
-    cells, values, compare: of the lanes in their order, one-dimensional; values and compare are cast to the
-    type of the memory, as Numba does.
+    cells, values, compare: one-dimensional, an entry per lane, in the order of the lanes. values and compare
+    are cast to the type of the memory, as Numba does.
     """
     values, compare = (np.asarray(v).astype(memory.dtype, copy=False) for v in (values, compare))
     order = np.argsort(cells, kind="stable")
@@ -87,7 +88,7 @@ def one_after_another(name: str, memory: np.ndarray, cells, values, compare) -> 
 
 
 def _running_total(ufunc, memory, cell, values) -> np.ndarray:
-    """What each of the lanes finds in one element, which all of them update."""
+    """Update one element for several lanes, and return what each of them finds in it."""
     steps = np.concatenate([memory[cell : cell + 1], values])
     totals = ufunc.accumulate(steps, dtype=memory.dtype)
     memory[cell] = totals[-1]

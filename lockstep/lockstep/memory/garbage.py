@@ -1,4 +1,4 @@
-"""What new memory of a GPU holds here: a value that no program is likely to compute, so that it shows."""
+"""What memory holds before anyone stores to it: a value that no program is likely to compute, so it shows."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from lockstep.values.dtypes import BOOL, FLOAT64, INT64
 
 from .storage import garbage_of
 
-BYTE = 0xA5  # in every byte; floats are NaN, with these bytes in it
+BYTE = 0xA5  # in every byte; a float is a NaN with these bytes in it
 _FLOATS = {
     np.dtype(np.float32): np.uint32(0x7FE5A5A5).view(np.float32),
     np.dtype(np.float64): np.uint64(0x7FFDA5A5A5A5A5A5).view(np.float64),
@@ -20,14 +20,14 @@ def garbage_float(dtype: np.dtype):
 
 
 def is_garbage(values: np.ndarray) -> np.ndarray:
-    """Which of these numbers of 4 or 8 bytes are what new memory holds."""
+    """Which of these numbers, of 4 or 8 bytes each, are what new memory holds."""
     bits = _BITS[values.dtype.itemsize]
     one = _FLOATS.get(values.dtype, np.frombuffer(bytes([BYTE]) * values.dtype.itemsize, bits)[0])
     return values.view(bits) == one.view(bits)
 
 
 def garbage(dtype):
-    """A number that was never set: NaN, or a large odd number, negative if the type has a sign."""
+    """The value of a variable that was never set: NaN, or a large odd number, negative if it has a sign."""
     dtype = np.dtype(dtype)
     if dtype == BOOL:
         return True

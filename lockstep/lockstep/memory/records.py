@@ -1,7 +1,7 @@
 """Arrays of records, such as the states of ``numba.cuda.random``: fields lie along a last dimension.
 
-A record is a row of units, as large as all fields and gaps are multiples of, and a field one unit or several
-neighbours: its address, and so what an access costs and which accesses race, are those of the record's bytes.
+A record becomes a row of units. The sizes and offsets of all fields are multiples of the unit, so a field is
+one unit or several neighbours. A field keeps its address, and so its accesses cost and race as on a GPU.
 """
 
 from math import gcd
@@ -24,7 +24,7 @@ class Field(NamedTuple):
 
 
 class Records:
-    """An argument: a structured NumPy array, seen as an array of numbers."""
+    """An argument that is a structured NumPy array, seen as an array of numbers."""
 
     def __init__(self, name: str, records: np.ndarray):
         self.fields = {name: Field(*where[:2]) for name, where in records.dtype.fields.items()}
@@ -44,7 +44,7 @@ class Records:
 
 
 class RecordArray:
-    """An array of records as a kernel sees it; ``numbers``: the array with the fields as last dimension."""
+    """An array of records as a kernel sees it. ``numbers``: the array whose last dimension is the fields."""
 
     def __init__(self, numbers, fields: dict):
         self.numbers, self.fields, self.name = numbers, fields, numbers.name
@@ -52,7 +52,7 @@ class RecordArray:
 
     @property
     def record_kind(self) -> tuple:
-        """What the types of a kernel depend on."""
+        """What decides the types of a kernel that gets this array."""
         return type(self), *self.fields.items(), self.ndim
 
     @property
@@ -108,10 +108,10 @@ class Record:
 
 
 class RecordAccess:
-    """The machine's reads and writes of fields."""
+    """The machine's part that reads and writes fields of records."""
 
     def element_of_records(self, site, base, index):
-        """``records[i]``, ``records[i]["field"]``, or ``records[i][-1]``, by the number of the field."""
+        """``records[i]``, ``records[i]["field"]``, or ``records[i][-1]``, where -1 numbers a field."""
         if isinstance(base, RecordArray):
             return base.record(index)
         numbers, where, kind = self._place_of(site, base, index)
@@ -189,7 +189,7 @@ class RecordAccess:
 
 
 def component_of(kind: np.dtype) -> np.dtype:
-    """What a field is accessed as: a complex number part by part."""
+    """The dtype of the numbers that a field is accessed as: a complex number is accessed part by part."""
     return component(kind) if kind.kind == "c" else kind
 
 

@@ -16,7 +16,7 @@ class DeviceArray:
     ``pattern`` and ``offset`` locate its first element inside the storage, ``strides`` the others, counted in
     elements. An extent in ``shape`` is a Lanes where it differs from lane to lane. ``layout`` is Numba's:
     "C", "F" or, for anything else, "A". ``escapes``: see :class:`Escape`. ``rows``: the views that a kernel
-    has taken of a thread's own array so far, by their indices.
+    has taken of a thread's own array so far, by their index.
     """
 
     _GIVEN = ("name", "storage", "dtype", "shape", "strides", "pattern", "offset", "layout", "escapes")
@@ -69,7 +69,7 @@ class ChosenArray:
     """
 
     __slots__ = ("arrays", "which")
-    storage = None  # none that is the same in all lanes
+    storage = None  # the lanes may have different ones
 
     def __init__(self, arrays: tuple, which: Pattern):
         self.arrays, self.which = arrays, which
@@ -96,7 +96,7 @@ ARRAYS = (DeviceArray, ChosenArray)
 
 
 def row_major(shape: tuple) -> tuple:
-    """Strides in elements."""
+    """The strides of a C-contiguous array, in elements."""
     strides, step = [], 1
     for extent in reversed(shape):
         strides.append(step)
@@ -105,7 +105,7 @@ def row_major(shape: tuple) -> tuple:
 
 
 class Unknown(np.ndarray):
-    """Data that was never loaded: counting without running knows types, not values."""
+    """A number that was never loaded: counting without running knows types, not values."""
 
 
 class Unbound:
@@ -114,7 +114,7 @@ class Unbound:
 
 @cache
 def unknown(dtype) -> Unknown:
-    """A number of which only the type is known: one for each type, which nobody can change."""
+    """The read-only number that stands for all numbers of which only this type is known."""
     number = np.zeros((), dtype).view(Unknown)
     number.flags.writeable = False
     return number
@@ -148,8 +148,8 @@ def flat_view(array: np.ndarray, size: int) -> np.ndarray:
 class Block:
     """The bytes behind one storage, or behind several that show the same memory with dtypes of their own.
 
-    Who accessed what is recorded per cell of ``unit`` bytes, of which the elements of every storage are made,
-    so that accesses through different storages meet. ``serial`` identifies the memory.
+    Shadow memory records accesses per cell of ``unit`` bytes. An element of any of the storages consists of
+    whole cells, so accesses through different storages meet. ``serial`` identifies the memory.
     """
 
     __slots__ = ("serial", "unit", "nbytes")
@@ -160,19 +160,19 @@ class Block:
 
     @property
     def size(self) -> int:
-        """Cells."""
+        """The number of cells."""
         return self.nbytes // self.unit
 
 
 class Storage:
     """What all memories have in common. ``serial`` identifies the memory; ``shape`` is the declared array's.
 
-    It starts ``lead`` bytes into its block, and ``origin`` bytes after an address that is a multiple of 256.
+    A storage starts ``lead`` bytes into its block, and ``origin`` bytes after a multiple of 256 bytes.
     """
 
     space = ""
     origin = 0
-    base = None  # the storage whose memory this shows with another dtype, if it does
+    base = None  # if this shows the memory of another storage with its own dtype: that storage
     overlaps_itself = False  # do two indices of the declared array share an element?
 
     def __init__(self, dtype, shape, strides=None, block=None, lead=0):
@@ -181,13 +181,13 @@ class Storage:
         self.size = _reach(self.shape, self.strides)
         self.block = block or Block(self.dtype.itemsize, self.size * self.dtype.itemsize)
         self.serial, self.lead = self.block.serial, lead
-        self.slot = self.serial  # the same when the array is declared again for other blocks
+        self.slot = self.serial  # a kernel's own array has its site instead, in all blocks
         self.alignment = self.dtype.itemsize  # in bytes: the start is at a multiple of this
         self._retyped: dict = {}
 
     @property
     def family(self):
-        """The slot of the array that this is, perhaps with another dtype."""
+        """The slot of the declared array, with whatever dtype this shows it."""
         return self.slot
 
     def retyped(self, dtype: np.dtype) -> "Storage":
@@ -245,7 +245,7 @@ def _reach(shape: tuple, strides: tuple) -> int:
 
 
 def _overlaps_itself(shape: tuple, strides: tuple) -> bool:
-    """Views that do are made with broadcast_to or as_strided."""
+    """Do two indices share an element? Such views come from broadcast_to or as_strided."""
     reach = 0
     for step, extent in sorted((abs(step), extent) for step, extent in zip(strides, shape) if extent > 1):
         if step <= reach:
@@ -257,7 +257,7 @@ def _overlaps_itself(shape: tuple, strides: tuple) -> bool:
 class GlobalStorage(Storage):
     """Global memory: one NumPy array for the whole grid, flat as in memory.
 
-    ``first`` is the position of the first element; in front of it are those of axes that run backwards.
+    ``first`` is the position of the first element. It is above 0 only if an axis runs backwards.
     """
 
     space = "global"
@@ -325,7 +325,7 @@ class RetypedGlobal(GlobalStorage):
             self.data = base.data.view(np.uint8)[: count * dtype.itemsize].view(dtype)
 
     def elements(self, positions):
-        """The parts of complex numbers are shown as the numbers that they belong to."""
+        """As in the base class, but a part of a complex number has the index of the whole number."""
         if self.base.dtype.kind == "c" and self.dtype.itemsize * 2 == self.base.dtype.itemsize:
             return self.base.elements(positions // 2)
         return super().elements(positions)
@@ -434,7 +434,7 @@ class SharedStorage(Storage):
         self.data[cells] = np.broadcast_to(value, shape)[active]
 
     def _spread(self, *shapes):
-        """Give each of the blocks that are about to differ a copy."""
+        """Give each block a copy of its own along the axes on which values of these shapes differ."""
         lanes = np.broadcast_shapes(*(s[-3:-1] for s in shapes if len(s) >= 3), self.data.shape[:2])
         if lanes != self.data.shape[:2]:
             self.data = np.broadcast_to(self.data, lanes + self.data.shape[2:]).copy()
@@ -457,7 +457,7 @@ class SharedStorage(Storage):
 
 
 class LocalStorage(Storage):
-    """A thread's local array (registers): (element, block_y, block_x, thread); lane axes grow as needed."""
+    """A thread's own array (registers): (element, block_y, block_x, thread). The lane axes grow as needed."""
 
     space = "local"
 
@@ -505,7 +505,7 @@ class LocalStorage(Storage):
     def scatter(self, pattern, offset, value, mask):
         if self.data is None:
             return
-        if type(value) is int:  # NumPy refuses one that the dtype cannot hold; a GPU keeps the low bits
+        if type(value) is int:  # NumPy refuses what the dtype cannot hold; a GPU keeps the low bits
             value = np.int64(value).astype(self.dtype)
         self.spread(np.shape(value), np.shape(mask.array), () if pattern is None else pattern.array.shape)
         view = self.view(pattern, offset)
