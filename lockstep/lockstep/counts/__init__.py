@@ -1,1 +1,1 @@
-"""What accesses cost: sectors, wavefronts, totals of them, and the least that compiled code costs."""
+"""Counts what accesses cost: sectors and wavefronts, their totals, and the least that compiled code costs."""

@@ -26,7 +26,7 @@ MATRIX_LOAD = (
 )
 _NEIGHBOURS = [np.arange(WARP) ^ 1, np.arange(WARP) ^ 2]
 _SECTOR_BITS = SECTOR.bit_length() - 1
-_SECTORS_BITS = (LINE // SECTOR).bit_length() - 1  # of a sector within its line
+_SECTORS_BITS = (LINE // SECTOR).bit_length() - 1  # bits of a sector's number within its line
 
 
 class GlobalCost(NamedTuple):
@@ -117,7 +117,7 @@ def wavefronts_per_warp(words: np.ndarray, active: np.ndarray, bits: int, op: st
 
 
 def _by_group_size(words, active, bits, op):
-    """(lanes served together, the warps for which that holds), for each group size."""
+    """Yield (number of lanes that are served together, the warps for which that holds)."""
     size = WARP * 32 // max(bits, 32)
     if op != "load" or size == WARP:
         yield size, slice(None)

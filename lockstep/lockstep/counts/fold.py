@@ -16,7 +16,7 @@ import numpy as np
 from lockstep.memory.storage import ChosenArray, DeviceArray
 from lockstep.values.lanes import ZERO, Lanes, compare, comparison, split
 
-LONGEST_PERIOD = 136  # 128 one-byte steps walk through a cache line; a few more to spare
+LONGEST_PERIOD = 136  # steps of one byte cross a cache line in 128 iterations; a few more to spare
 
 
 class Log:
@@ -78,7 +78,7 @@ class Fold:
         return len(log.keys), len(log.numbers)
 
     def end_of_iteration(self, state: tuple, room: int | None = None):
-        """Note a finished iteration; returns (iterations to skip, at most ``room``; the state after them)."""
+        """Note a finished iteration; return (iterations to skip, at most ``room``; the state after them)."""
         self.marks.append(self._mark())
         self.states.append(state)
         iterations = len(self.states)
@@ -89,7 +89,7 @@ class Fold:
                 skipped = self._jump(length, None if room is None else room // length)
                 if skipped:
                     return skipped * length, self._restart(state, length, skipped)
-                self.pause = iterations + 4 * length  # about to end: do not try in every iteration
+                self.pause = iterations + 4 * length  # the loop ends soon: do not try in every iteration
                 return 0, state
         return 0, state
 
@@ -105,7 +105,7 @@ class Fold:
         entries = end - first
         if first - second != entries or second - marks[-1 - 3 * length][0] != entries:
             return False
-        if entries and log.keys[end - 1] != log.keys[first - 1]:  # most often these differ, if any do
+        if entries and log.keys[end - 1] != log.keys[first - 1]:  # if any keys differ, these mostly do
             return False
         (k0, n0), (k1, n1), (k2, n2) = (self._period(length, back) for back in (0, 1, 2))
         if any(kept[k0] != kept[k1] or kept[k1] != kept[k2] for kept in (log.keys, log.weights)):
@@ -117,7 +117,7 @@ class Fold:
         return all(_steady(a, b, c) for a, b, c in zip(s0, s1, s2))
 
     def _jump(self, length, room) -> int:
-        """How many periods may be skipped before a comparison changes its outcome; counts them."""
+        """Count the periods that may be skipped before a comparison changes its outcome; return how many."""
         log = self.machine.log
         (keys, new), (_, old) = self._period(length, 0), self._period(length, 1)
         for (value, low, high), (before, _, _) in zip(log.numbers[new], log.numbers[old]):
@@ -209,7 +209,7 @@ def margins(op, a, b, outcome) -> tuple:
     elif op in ("<", ">="):
         first, last = (None, -1 - high) if outcome == (op == "<") else (-low, None)
     elif (op == "==") == outcome:
-        first = last = difference  # equal: any step may change it
+        first = last = difference  # they are equal: any step may change the outcome
     elif difference + low > 0:
         first, last = 1 - low, None
     else:

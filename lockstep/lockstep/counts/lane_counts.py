@@ -15,14 +15,14 @@ from .tally import AccessKey
 
 
 class LaneCounts:
-    """The accesses of the running blocks."""
+    """Collects the accesses of the running blocks."""
 
     def __init__(self, machine):
         self.machine = machine
-        self.accesses: dict[tuple, tuple] = {}  # which access of which warp -> (array, thread -> element)
+        self.accesses: dict[tuple, tuple] = {}  # warp, and which access of it -> (array, thread -> element)
 
     def add(self, kind, site, array, pattern, offset, width):
-        """The running lane accesses an element."""
+        """Note that the running lane accesses an element."""
         unit = self.machine.unit
         what = kind, site, array.storage.slot, width
         unit.executed[what] += 1
@@ -32,7 +32,7 @@ class LaneCounts:
         elements[unit.number] = int(index.flat[0]) + offset
 
     def separate(self, unit, segment):
-        """A lane's accesses from now on are joined with those of lanes in the same segment only."""
+        """From now on, join a lane's accesses only with those of lanes in the same segment."""
         unit.segment, unit.executed = segment, Counter()
 
     def settle(self):

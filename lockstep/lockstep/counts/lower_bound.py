@@ -1,20 +1,19 @@
 """What a kernel costs at least once it is compiled: accesses that the compiler may merge or leave out.
 
-Counts are of the source. A compiler may do less; the least is found by following each thread:
+A report counts what the source says. A compiler may do less; following each thread shows the least:
 
-* What it has loaded or stored it keeps in registers, until a barrier, ``syncwarp`` or a fence. A further load
-  of the same element costs nothing, and of several stores to it one is left.
+* A thread may keep what it has loaded or stored in registers, until a barrier, ``syncwarp`` or a fence. Until
+  then a further load of the same element costs nothing, and of several stores to it one is left.
 * In shared memory, accesses of one thread to the same 16 bytes may become one; so may those to the last bytes
   of several arrays that do not fill 16. (Of arrays in global memory the compiler does not know where they
   start.)
-* What some lanes of a warp do may be joined with what other lanes of it do elsewhere: both branches of an
-  ``if`` may end in one access. So of all accesses between two barriers those of a single lane count, of the
-  lane whose accesses cost most.
+* One access may serve lanes of a warp that are at different places of the source: both branches of an ``if``
+  may end in one access. So between two barriers a warp costs at least as much as the dearest of its lanes.
 * A load whose value is not needed, or only in a branch that it may be moved into, is left out: see
   :mod:`lockstep.reading.liveness`. So are stores to shared arrays that nothing reads.
 
-Each of these leaves less. So the result is a lower bound, as long as the lanes of a warp that execute a line
-together in the source do so on the GPU.
+Each of these can only lower the cost. So the result is a lower bound, as long as the lanes of a warp that
+execute a line together in the source do so on the GPU.
 """
 
 import math
@@ -28,35 +27,35 @@ from lockstep.values.geometry import WARP
 
 from .counting import sectors_per_warp, wavefronts_per_warp
 
-MOST = 1 << 24  # accesses of lanes that are kept until the next barrier
-VECTOR = 16  # bytes of the widest access of a thread
+MOST = 1 << 24  # at most this many accesses of lanes are kept until the next barrier
+VECTOR = 16  # bytes of a thread's widest access
 COUNTS = ("requests", "sectors", "wavefronts")
-# Random odd numbers: sums of multiples of them stand for (memory, thread, epoch), all as good as different.
+# The hash of (memory, thread, epoch) is a sum of multiples of these random odd numbers, as good as unique.
 _OF_MEMORY, _OF_THREAD, _OF_EPOCH = -0x61C8864680B583EB, -0x3D4D51C2D82B14B1, 0x165667B19E3779F9
-_OF_REMAINDERS = 0x27D4EB2F165667C5  # of all shared arrays together
+_OF_REMAINDERS = 0x27D4EB2F165667C5  # stands for the remainders of all shared arrays
 
 
 class _Event(NamedTuple):
-    """One access by some warps, a row for each."""
+    """One access by several warps, with a row for each."""
 
     space: str
     op: str
     array: str
     size: int  # bytes per lane
-    family: int  # the memory
-    nbytes: int  # of the memory
+    family: int  # serial number of the memory
+    nbytes: int  # size of the memory
     addresses: np.ndarray  # (warps, 32): bytes from a multiple of 256, for the cost
     places: np.ndarray  # (warps, 32): bytes from the start of the memory
-    keys: np.ndarray  # (warps, 32): stand for a thread and the barriers that it has passed
+    keys: np.ndarray  # (warps, 32): hashes of a thread and the barriers that it has passed
     active: np.ndarray  # (warps, 32) booleans
-    warps: np.ndarray  # numbers, counted over the grid
+    warps: np.ndarray  # numbers of the warps, counted over the grid
 
 
-class Merging:
-    """Takes the place of a watcher, and is told of all accesses.
+class LowerBound:
+    """Takes the place of a watcher: keeps all accesses up to a barrier, then adds up the least they cost.
 
-    ``least``: (space, op, array) -> the least requests, sectors and wavefronts; array None: of all arrays
-    together, which may be less than the sum.
+    ``least``: (space, op, array) -> the least requests, sectors and wavefronts. With None for the array it is
+    the least of all arrays together, which may be less than the sum.
     """
 
     full = False
@@ -90,7 +89,7 @@ class Merging:
             self._note(machine, access, size, part * size)
 
     def record_barrier(self, machine, site):
-        """Counted elsewhere."""
+        """Barriers are counted elsewhere."""
 
     def ordered(self, machine):
         """The active lanes pass a barrier or a fence: they forget what they have loaded and stored."""
@@ -99,14 +98,14 @@ class Merging:
             return
         self._epochs[machine.active_ids().astype(np.int64)] += 1
 
-    # ---- keeping it ----
+    # ---- what is kept until the next barrier ----
 
     def _note(self, machine, access, size, shift):
         geometry, storage = machine.chunk.geometry, access.storage
         active = np.broadcast_to(True if access.mask.array is None else access.mask.array, geometry.shape)
         active = active.reshape(-1, WARP)
         busy = active.any(axis=1)
-        if not busy.any():  # all of it was out of bounds
+        if not busy.any():  # every lane was out of bounds
             return
         offset = np.broadcast_to(access.pattern.array + access.offset, geometry.shape).reshape(-1, WARP)[busy]
         places = offset * storage.dtype.itemsize + shift
@@ -148,10 +147,10 @@ class Merging:
             warps, lanes, costs = (np.concatenate(parts) for parts in zip(*charged))
             self.least[what] = self.least.get(what, 0) + _of_costliest_lanes(warps, lanes, costs)
 
-    # ---- what is left of it ----
+    # ---- what the compiler cannot leave out ----
 
     def _left(self, events) -> np.ndarray:
-        """Which lanes still access memory, (warps of all events, 32) booleans."""
+        """Which lanes must still access memory: booleans, (warps of all events, 32)."""
         active = np.concatenate([event.active for event in events])
         vectors = np.concatenate([self._units(event, vectors=event.space == "shared") for event in events])
         elements = np.concatenate([self._units(event) for event in events])
@@ -168,28 +167,28 @@ class Merging:
         return left
 
     def _units(self, event, vectors=False):
-        """A number for each lane, the same for the same thread, memory and unit of it."""
-        mixed = len(self._sizes[event.family]) > 1  # seen as several dtypes
+        """A number for each lane: the same where thread, epoch, memory and the unit of it are the same."""
+        mixed = len(self._sizes[event.family]) > 1  # several sizes of access may overlap
         unit = max(VECTOR, event.size) if vectors or mixed else event.size
         units = event.places // unit + np.multiply([event.family], _OF_MEMORY)
-        if vectors and event.nbytes % unit:  # behind the array another one may begin
+        if vectors and event.nbytes % unit:  # another array may begin in its last unit
             units = np.where(event.places // unit == event.nbytes // unit, _OF_REMAINDERS, units)
         return event.keys + units
 
     def finish(self):
-        """All blocks have ended."""
+        """Settle what is left, and drop stores to shared arrays that nothing reads: all blocks have ended."""
         self.settle()
         stores = [what for what in self.least if what[:2] == ("shared", "store") and what[2] is not None]
         unread = [what for what in stores if what[2] not in self._read]
         for what in unread:
             del self.least[what]
-        if unread:  # of the others together, as much as of one is certain
+        if unread:  # together the others cost at least as much as the dearest
             rest = [self.least[what] for what in stores if what not in unread]
             self.least["shared", "store", None] = np.max([np.zeros(len(COUNTS), np.int64), *rest], axis=0)
 
 
 def _found_before(codes, these, those):
-    """Whether the code at each of ``these`` positions has been at one of ``those`` positions before."""
+    """For each of ``these`` positions: was its code at an earlier one of ``those`` positions?"""
     if not len(those):
         return np.zeros(len(these), bool)
     known, first = np.unique(codes[those], return_index=True)
@@ -211,7 +210,7 @@ def _costs(event, lanes) -> np.ndarray:
 
 
 def _of_costliest_lanes(warps, lanes, costs) -> np.ndarray:
-    """The cost of a lane's accesses, of the lane of each warp for which it is most; summed over warps."""
+    """What the accesses of each warp's dearest lane cost, summed over the warps, for each count."""
     _, row = np.unique(warps, return_inverse=True)
     sums = np.zeros((len(COUNTS), row.max() + 1, WARP), np.int64)
     for count, cost in zip(sums, costs.T):

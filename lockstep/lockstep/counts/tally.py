@@ -1,4 +1,4 @@
-"""Totals: what happened how often, and what that costs in requests, sectors and wavefronts."""
+"""Adds up what happened how often, and what that costs in requests, sectors and wavefronts."""
 
 import math
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from .counting import MATRIX_LOAD, WARP, WORD, global_cost, shared_cost
 
-_SETTLE_AT = 2048  # different entries after which costs are computed, so that old patterns can be freed
+_SETTLE_AT = 2048  # after so many different entries, costs are computed, so that old patterns can be freed
 
 
 class AccessKey(NamedTuple):
@@ -16,9 +16,9 @@ class AccessKey(NamedTuple):
     space: str
     op: str
     site: int
-    slot: object  # of the storage
+    slot: object  # the slot of the storage
     pattern: int
-    residue: int  # of the first address, in bytes, as far as it matters
+    residue: int  # the first address in bytes, modulo the period of its cost
     mask: int
     width: int  # elements per lane
     batch: tuple  # lengths of the loops whose iterations run at once
@@ -42,7 +42,7 @@ class BarrierKey(NamedTuple):
 
 
 class MovedKey(NamedTuple):
-    """What TMA or wgmma moves: its cost is known."""
+    """What TMA or wgmma moves, with its cost, which needs no addresses."""
 
     site: int
     array: str
@@ -100,7 +100,7 @@ class Tally:
         self._pending[key][0] += weight
 
     def finish(self):
-        """Nothing more will be counted: let go of patterns and arrays."""
+        """Compute all costs and free the patterns and arrays: nothing more will be counted."""
         self.settle()
         self._pending.clear()
         self._costs.clear()

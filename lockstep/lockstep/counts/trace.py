@@ -1,4 +1,4 @@
-"""One block or warp, access by access, for pictures of which lane accesses what, and when."""
+"""Records one block or warp access by access, for pictures of which lane accesses what, and when."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,9 +28,9 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Watch:
-    """What to record: the block (x, y, z), one of its warps or all (None), and how many rows at most.
+    """What to record: the block (x, y, z), one of its warps or all of them (None), and at most how many rows.
 
-    local: whether accesses to local arrays are recorded as well; these are most of the rows.
+    local: whether to record accesses to local arrays as well, which are most of the rows.
     """
 
     block: tuple = (0, 0, 0)
@@ -54,7 +54,7 @@ class Watcher:
         self.watch, self.rows, self.steps, self.full = watch, [], 0, False
 
     def record(self, machine, access, values):
-        """Every active lane's access of one instruction."""
+        """Record an instruction's access by every active lane."""
         if access.storage.space == "local" and not self.watch.local:
             return
         lanes = self._active(machine, access.mask)
@@ -82,7 +82,7 @@ class Watcher:
         self._add([Row(*what, *who, address=-1, bits=0, value=None) for who in _who(lanes)])
 
     def ordered(self, machine):
-        """A barrier or a fence: nothing to record."""
+        """The order that a barrier or a fence makes adds no row."""
 
     def _next(self) -> int:
         self.steps += 1

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lockstep.counts.fold import Fold
-from lockstep.counts.lower_bound import Merging
+from lockstep.counts.lower_bound import LowerBound
 from lockstep.counts.trace import Watch, Watcher
 from lockstep.errors import (
     ArgumentError,
@@ -368,7 +368,7 @@ class Launch:
         self.silencing = Silencing(self.bound.allowed, allowed_kinds(options.allow))
         if self.watch is not None and self.counts_only:
             raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
-        self.merging: Merging | None = None
+        self.merging: LowerBound | None = None
         self.needed = self._surely_needed() if options.as_compiled else None
 
     def _surely_needed(self) -> set:
@@ -568,7 +568,7 @@ class Launch:
         """Prepare the trace; returns a function that tells how many more blocks are done."""
         self.watcher = self.machine.last_watcher = Watcher(self.watch) if self.watch is not None else None
         if self.needed is not None:
-            self.merging = Merging(self.machine, self.needed)
+            self.merging = LowerBound(self.machine, self.needed)
         total, done = self.grid[0] * self.grid[1] * self.grid[2], 0
 
         def progress(blocks):
