@@ -29,7 +29,7 @@ from lockstep.memory.storage import ARRAYS, Unknown, unknown
 from lockstep.races.absences import Absences
 from lockstep.races.async_copies import AsyncCopies
 from lockstep.races.exact import ExactSharedRaces
-from lockstep.races.happens_before import Happened
+from lockstep.races.happens_before import HappensBefore
 from lockstep.races.shadow import Access, Initialised, InitialisedLocal, SharedRaces
 from lockstep.values import lanes
 from lockstep.values.dtypes import FLOAT64, dtype_of, is_integer, unify
@@ -104,7 +104,7 @@ class Machine(Values, Accumulation, Barriers, Control, Cooperation, MemoryAccess
         self.strict = strict  # do stores of equal values race as well?
         self.exact = exact  # "shared", "global": memories whose races are found access by access
         self.examined = examined  # in shared memory, only these arrays, by their families
-        self.happened = Happened(block[0] * block[1] * block[2]) if exact else None
+        self.happened = HappensBefore(block[0] * block[1] * block[2]) if exact else None
         self.fine_order = False  # has a fence or a flag been met, so that only the exact way can tell races?
         self.doubts: set[str] = set()  # memories where the exact way is needed to tell
         self.suspects: set = set()  # shared arrays in which there may be races, by their families

@@ -1,1 +1,1 @@
-"""Which accesses nothing orders, and reads of what nobody has stored."""
+"""Finds accesses that nothing orders, and reads of elements that nobody has stored to."""

@@ -1,11 +1,11 @@
-"""Threads that pass a barrier by: whether that is wrong shows in what they do afterwards.
+"""Threads that miss a barrier: what they do afterwards shows whether that is wrong.
 
 Since Volta a barrier waits only for the threads that have not ended. So it does no harm if the absent threads
-just run to their end, which is advised against. If threads of one warp part and the absent ones still access
-memory, it is an error: the instruction asks for all threads of a warp (PTX, ``bar.sync``), and NVIDIA's
-synccheck reports just these cases as errors (``recorded/sanitizer.csv``). If absent threads reach another
-barrier, they meet threads that wait elsewhere, which is an error too. So it is if they use shared memory:
-then they are not ordered with the others.
+just run to their end, and the emulator only advises against it. It is an error if some threads of a warp miss
+the barrier and still access memory: the instruction needs all threads of a warp (PTX, ``bar.sync``), and
+NVIDIA's synccheck reports just these cases as errors (``recorded/sanitizer.csv``). It is also an error if
+absent threads reach another barrier, because they meet threads that wait elsewhere, and if they use shared
+memory, because nothing orders them with the others.
 """
 
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class Absence:
     """A barrier that some threads of the running blocks have missed. Masks are booleans, one per lane."""
 
     site: int
-    here: np.ndarray
-    late: np.ndarray  # they may still do something
-    busy: np.ndarray | bool = False  # those that have accessed global memory since
+    here: np.ndarray  # the lanes at the barrier
+    late: np.ndarray  # the lanes that are absent and have not ended
+    busy: np.ndarray | bool = False  # the absent lanes that have accessed global memory since
 
 
 class Absences:
-    """The barriers of the running blocks of which it is not decided yet whether it was wrong to miss them."""
+    """The barriers that threads of the running blocks have missed, while it is open whether that is wrong."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -34,7 +34,7 @@ class Absences:
         self._broken = np.zeros((1, 1, 1), bool)  # blocks with an error: (rows, columns, 1)
 
     def note(self, site, here, late):
-        """The lanes ``late`` are not at the barrier, though they have not ended."""
+        """The lanes ``late`` are not at the barrier where ``here`` are, though they have not ended."""
         broken = late & self._broken
         if broken.any():
             report_absent(self.machine, "barrier_divergence", site, here, broken)
@@ -43,7 +43,7 @@ class Absences:
             self._join(Absence(site, here, late))
 
     def _join(self, new):
-        """One entry per barrier in the source, however often a loop comes to it."""
+        """Keep one entry per barrier in the source, however often a loop comes to it."""
         for known in self.open:
             if known.site == new.site:
                 fresh = new.late.any(axis=2, keepdims=True) & ~known.late.any(axis=2, keepdims=True)
@@ -53,16 +53,16 @@ class Absences:
         self.open.append(new)
 
     def at_barrier(self, here):
-        """These lanes have come to a barrier: an error where they have missed an earlier one."""
+        """These lanes have come to a barrier, which is an error if they have missed an earlier one."""
         if self.open:
             self._convict(here)
 
     def access(self, access):
-        """An access to shared memory, by lanes that may have missed a barrier."""
+        """Lanes that may have missed a barrier access shared memory."""
         self._convict(_lanes(access), access)
 
     def global_access(self, access):
-        """An access to global memory, by lanes that may have missed a barrier."""
+        """Lanes that may have missed a barrier access global memory."""
         for absence in self.open:
             absence.busy = absence.busy | (absence.late & _lanes(access))
 
@@ -101,7 +101,7 @@ def _lanes(access):
 
 
 def _of_parted_warps(here, late):
-    """Those of the lanes ``late`` in whose warp there are lanes ``here``."""
+    """The lanes in ``late`` whose warp also has lanes in ``here``."""
     threads = late.shape[2]
     warps = np.logical_or.reduceat(np.broadcast_to(here, late.shape), np.arange(0, threads, 32), axis=2)
     return late & np.repeat(warps, 32, axis=2)[:, :, :threads]
@@ -110,12 +110,12 @@ def _of_parted_warps(here, late):
 def report_absent(machine, kind, site, here, absent, access=None, words=None):
     """Report the lanes ``absent`` from a barrier.
 
-    access: to shared memory, by which they do harm. words: what to say, if it is not what the kind says.
+    access: the access to shared memory that makes it an error. words: what to say instead of the usual.
     """
     at, words = machine.sites[site], words or _SENTENCES[kind]
 
     def make():
-        never = absent & ~here  # in a loop some may be absent later only
+        never = absent & ~here  # in a loop, lanes may be absent in later iterations only
         row, column, linear = (int(i[0]) for i in (never if never.any() else absent).nonzero())
         block, who = (
             machine.chunk.block_coordinates(row, column),

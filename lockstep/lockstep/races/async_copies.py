@@ -1,4 +1,4 @@
-"""cp.async: copies to shared memory that land later.
+"""cp.async: copies to shared memory that land some time after they are started.
 
 A copy is *started*, then *committed* to a group, then *waited* for. Until its thread has waited, the
 destination still holds the old values; other threads need a barrier after the wait as well. In the emulator a
@@ -45,7 +45,7 @@ class AsyncCopies:
     def _land(self, copy: Copy, waiting):
         mask = copy.access.mask
         late = mask.minus(waiting)
-        if late.any:  # threads that do not take part in this wait
+        if late.any:  # some of the copy's threads do not take part in this wait
             if not self.groups:
                 self.groups.append([])
             self.groups[0].append(Copy(copy.access._replace(mask=late), copy.values))
@@ -54,7 +54,7 @@ class AsyncCopies:
             self.machine.land(copy.access._replace(mask=mask), copy.values)
 
     def overlap(self, access: Access):
-        """Where a load meets a copy in flight: (cells, readers, rows, columns of blocks), or None."""
+        """Where a load meets copies in flight: (cells, readers, rows, columns of blocks); None if nowhere."""
         started = (copy.access for group in (*self.groups, self.open) for copy in group)
         pending = [copy for copy in started if copy.storage.serial == access.storage.serial]
         if not pending:

@@ -1,7 +1,7 @@
-"""Races found access by access, with the order of :mod:`.happens_before`: slow, and exact.
+"""Finds races access by access, with the order of :mod:`.happens_before`: slow, but exact.
 
-Threads that store the value that an element already holds do not race with each other, nor with what they
-have loaded there after their own stores: it is the same whichever comes first.
+Threads that all store the same value to an element do not race with each other. Nor does a load race with
+their stores if its thread has stored that value itself: it reads the same whichever store comes first.
 """
 
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .happens_before import Happened
+from .happens_before import HappensBefore
 from .shadow import Access, SharedRaces
 
-MOST_LOOKED_AT = 32  # of the stores of one value: there may be as many as threads
+MOST_LOOKED_AT = 32  # stores of one value that are compared; there may be as many as threads
 
 
 class Seen(NamedTuple):
@@ -21,12 +21,12 @@ class Seen(NamedTuple):
 
     op: str
     thread: int
-    made: int  # its time
+    made: int  # the time at which it was made
     site: int
 
 
 class Found(NamedTuple):
-    """An access that nothing orders with an earlier one. harmless: both store the same value."""
+    """An access that nothing orders with an earlier one, its rival. harmless: both store the same value."""
 
     cell: int
     thread: int
@@ -34,16 +34,15 @@ class Found(NamedTuple):
     harmless: bool
 
 
-NO_ONE: dict = {}  # shared by all elements that need none of their own
+NO_ONE: dict = {}  # the dict of every element that needs none of its own
 
 
 class Cell:
     """What has been done to one element since it was last stored to.
 
-    stores: the last one, and others of the same value that nothing orders with it. value: the bits that they
-    have stored, None if those are not known. alike: all of them by thread, if there are several; of
-    ``stores`` there is a limit. loads, own, atomics: by thread; own are loads by threads that have stored
-    the value.
+    stores: the last store, and others of the same value that nothing orders with it, up to a limit. value:
+    the bits that they stored, None if those are not known. alike: all of these stores by thread, if there
+    are several. loads, own, atomics: the last of each thread; own are loads by threads that stored the value.
     """
 
     __slots__ = ("stores", "value", "alike", "loads", "own", "atomics")
@@ -54,7 +53,7 @@ class Cell:
         self.alike = self.loads = self.own = self.atomics = NO_ONE
 
     def rival(self, thread, op, value, ordered: Callable, has_read: Callable) -> tuple:
-        """(an earlier access that ``op`` by ``thread`` is in no order with, whether that is harmless)."""
+        """(an earlier access that nothing orders with ``op`` by ``thread``, or None; is it harmless?)."""
         harmless = None
         for seen in self.stores:
             if not ordered(thread, seen.thread, seen.made):
@@ -98,7 +97,7 @@ class Cell:
         return other
 
     def note_store(self, seen: Seen, value, again: bool):
-        """``again``: a store of the value that others have stored, in no order with them."""
+        """Note a store. ``again``: nothing orders it with others, but they stored the same value."""
         if again:
             self.alike = self.alike or {stored.thread: stored for stored in self.stores}
             self.alike[seen.thread] = seen
@@ -108,7 +107,7 @@ class Cell:
             self.alike = self.loads = self.own = self.atomics = NO_ONE
 
     def note(self, seen: Seen):
-        """A load or an atomic."""
+        """Note a load or an atomic."""
         name = "loads"
         if seen.op == "atomic":
             name = "atomics"
@@ -122,15 +121,15 @@ class Cell:
 
 
 class ExactRaces:
-    """The accesses to the elements of one array."""
+    """Examines the accesses to the elements of one array."""
 
-    def __init__(self, happened: Happened, serial: int | None = None):
-        self.happened, self.serial = happened, serial  # of global memory
+    def __init__(self, happened: HappensBefore, serial: int | None = None):
+        self.happened, self.serial = happened, serial  # only global memory needs its serial number
         self.cells: dict[int, Cell] = {}
         self.size = 0
 
     def refine(self, size):
-        """Keep up with a block that has got more cells: it is used with a smaller dtype as well."""
+        """Split the cells if the block has more of them now: the kernel also uses it with a smaller dtype."""
         parts = size // (self.size or size)
         self.size = size
         if parts > 1:
@@ -138,16 +137,16 @@ class ExactRaces:
             self.cells = {cell * parts + i: state.copy() for cell, state in known for i in range(parts)}
 
     def date(self, cell, thread):
-        """The thread's atomic has just been executed: now, and not when its warp began the instruction."""
+        """Date the thread's atomic: it was executed just now, not when its warp began the instruction."""
         state = self.cells.get(cell)
         if state is not None and thread in state.atomics:
             state.atomics[thread] = state.atomics[thread]._replace(made=self.happened.time)
 
     def note(self, cells, threads, op, site, values=None, of_unit=False) -> list[Found]:
-        """Accesses of one instruction; returns those that are in no order with an earlier access.
+        """Note the accesses of one instruction; return those that nothing orders with an earlier access.
 
-        values: what is stored in each cell; None, or of another length, if that is not known. of_unit: by a
-        unit that acts for a warp.
+        values: what is stored in each cell; None, or of another length, if that is not known. of_unit:
+        whether a unit such as TMA accesses the cells for a warp.
         """
         known = values is not None and len(values) == len(cells)
         bits = values.view(f"u{values.itemsize}").tolist() if known else repeat(None)
@@ -187,7 +186,7 @@ class ExactRaces:
 
 
 class ExactSharedRaces(SharedRaces):
-    """Takes the place of :class:`SharedRaces`; examines every access to a suspect array at once."""
+    """Takes the place of :class:`SharedRaces`, and examines every access to a suspect array at once."""
 
     def __init__(self, machine):
         super().__init__(machine)
@@ -228,4 +227,4 @@ class ExactSharedRaces(SharedRaces):
         self.machine.unit.phase += 1
 
     def barrier(self, blocks):
-        """Nothing is left to examine."""
+        """Do nothing: every access was examined at once."""

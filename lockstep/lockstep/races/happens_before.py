@@ -1,17 +1,17 @@
-"""Which access happens before which: barriers, syncwarps, and fences with atomics.
+"""Which access happens before which: barriers, syncwarps, and fences with atomics decide it.
 
 A quick check finds races by barriers alone. Where it finds one in a kernel that also orders its accesses in
 finer ways, the launch runs again and is examined here, access by access.
 
 Time advances at every such event, and an access has the time at which it was made. A thread that has
-executed a fence *releases* with every atomic that follows: whoever reads what that atomic wrote, and executes
-a fence or passes a barrier after that, is ordered after all that the first thread had done, or knew to be
-done, before its fence. The atomic may also be another thread's that has met the first one at a barrier after
-the fence: CUDA's fences are sequentially consistent. What was released at an element is never forgotten, so
-knowing it is one number: the time up to which one has read there.
+executed a fence *releases* with every atomic that follows. A thread that reads what that atomic wrote, and
+then executes a fence or passes a barrier, *acquires*: it is ordered after all that the first thread had done,
+or knew to be done, before its fence. A thread that has met the first one at a barrier after the fence may
+release for it: CUDA's fences are sequentially consistent. What was released at an element is never forgotten,
+so one number says what a thread has acquired there: the time up to which it has read.
 
-At an mbarrier a warp counts as one: an arrival tells what all its lanes have done and know, and all lanes of
-a warp that waits are told.
+At an mbarrier a warp counts as one: its arrival releases what all its lanes have done and know, and its wait
+acquires for all its lanes.
 """
 
 from bisect import bisect_left
@@ -23,38 +23,38 @@ from lockstep.values.geometry import WARP
 
 
 class Known:
-    """What a thread has learnt: for each element with atomics, the time up to which it has read there.
+    """What a thread has acquired: for each element with atomics, the time up to which it has read there.
 
-    An element is known by (element, None) for all that it was told by fences for the whole GPU, by
-    (element, block) for what threads of the own block told with any fence.
+    (element, None) stands for what was released there by fences for the whole GPU, (element, block) for what
+    the thread's own block released there by any fence.
     """
 
     __slots__ = ("cells", "reached")
 
     def __init__(self, cells: dict):
         self.cells = cells
-        self.reached: dict | None = None  # with what those who told it knew
+        self.reached: dict | None = None  # the same, with what the releasing threads had acquired
 
 
 NOTHING = Known({})
 
 
 class Fence(NamedTuple):
-    """What a thread's fence covers: times before which accesses are done, and what the thread knew."""
+    """What a thread's fence covers: the accesses before these times, and what the thread knew."""
 
-    time: int  # its own
-    barrier: int  # those of its block
-    mates: np.ndarray | None  # those of the lanes of its warp
-    warps: dict  # those of warps of its block, by mbarriers: first thread -> time
-    known: Known
+    time: int  # covers the thread's own accesses
+    barrier: int  # covers all accesses of its block: the time of the last barrier
+    mates: np.ndarray | None  # cover the accesses of its warp's lanes: when it last met each
+    warps: dict  # cover those of warps of its block that it waited for at mbarriers: first thread -> time
+    known: Known  # what the thread had acquired
 
 
 class Told:
-    """What those are told who wait for a phase of an mbarrier.
+    """What the arrivals of an mbarrier's phase release, and the waits for this phase acquire.
 
-    warps: first thread of a warp -> the time before which its accesses are done. known, read: elements with
-    atomics, and the times up to which those who arrived had read there, with a fence after it or without.
-    fences: what they had fenced, for the block and for the whole GPU.
+    warps: first thread of a warp -> the time before which its accesses are done. known, read: element with
+    atomics -> the time up to which an arriving thread had read there, with a fence since (known) or without
+    (read). fences: for the whole GPU? -> arriving thread -> its last fence.
     """
 
     __slots__ = ("warps", "known", "read", "fences")
@@ -67,7 +67,7 @@ class Told:
 
 
 class Latest:
-    """A number that only grows, and its value at any time."""
+    """A number that only grows, with its value at any earlier time."""
 
     __slots__ = ("times", "values")
 
@@ -84,7 +84,7 @@ class Latest:
 
 
 class Released:
-    """What was released at one element: for threads, blocks, lanes of warps and other elements."""
+    """What was released at one element: accesses of threads, blocks, lanes and warps, and other elements."""
 
     def __init__(self):
         self.threads: dict[int, Latest] = {}
@@ -106,7 +106,7 @@ class Released:
             self.cells.setdefault(cell, Latest()).add(time, when)
 
     def add_all(self, time, lent, block, happened):
-        """What other threads of a block have fenced before they met the one that releases."""
+        """Add what other threads of a block had fenced before they met the one that releases."""
         if lent.block:
             self.blocks.setdefault(block, Latest()).add(time, lent.block)
         for thread, fence in lent.threads.items():
@@ -122,9 +122,9 @@ class Released:
 
 
 class Lent:
-    """Fences that others have executed before they met a thread, which may release for them.
+    """Fences of other threads that a thread has met since: it releases for them as well.
 
-    block: a time before which all accesses of the block are covered.
+    block: the fences cover all accesses of the block before this time. threads: the fences, by thread.
     """
 
     __slots__ = ("block", "threads")
@@ -133,7 +133,7 @@ class Lent:
         self.block, self.threads = block, dict(threads)
 
     def add(self, fences: dict, per_block: int):
-        """Fences by thread; where all threads of a block have executed one, one time says it."""
+        """Add fences, by thread. If all threads of a block have executed one, one time replaces them."""
         plain = all(fence.known is NOTHING for fence in fences.values())
         if plain and len(fences) == per_block:
             self.block, self.threads = min(fence.time for fence in fences.values()), {}
@@ -142,13 +142,13 @@ class Lent:
 
 
 def _grow(numbers: dict, others: dict):
-    """Raise numbers to those of others."""
+    """Raise each number to that of ``others``, if it is lower."""
     for key, number in others.items():
         numbers[key] = max(numbers.get(key, 0), number)
 
 
-class Happened:
-    """The order of the accesses of one launch. Threads are numbered from 1 over the grid."""
+class HappensBefore:
+    """The happens-before order of the accesses of one launch. Threads are numbered from 1 over the grid."""
 
     def __init__(self, per_block: int):
         self.per_block = per_block
@@ -160,12 +160,14 @@ class Happened:
         self.time += 1
         self.grid_time = self.time
         self.barriers: dict[int, int] = {}  # block -> time of its last barrier
-        self.met: dict[int, np.ndarray] = {}  # first thread of a warp -> when lanes last met, (32, 32)
+        self.met: dict[int, np.ndarray] = {}  # first thread of a warp -> when two lanes last met, (32, 32)
         self.told: dict[int, dict[int, int]] = {}  # first thread of a warp -> Told.warps of all its waits
         self.by_block: dict[int, Known] = {}
-        self.by_thread: dict[int, dict[int, Known]] = {}  # block -> thread -> more than its block knows
-        self.read: dict[int, dict[int, dict]] = {}  # block -> thread -> element -> when, with no fence since
-        self.fences: dict[tuple, Fence] = {}  # (thread, for the whole GPU?) -> its last one
+        # block -> thread -> what the thread knows, if that is more than its block knows
+        self.by_thread: dict[int, dict[int, Known]] = {}
+        # block -> thread -> element -> when its atomic read there, if the thread has executed no fence since
+        self.read: dict[int, dict[int, dict]] = {}
+        self.fences: dict[tuple, Fence] = {}  # (thread, for the whole GPU?) -> its last fence
         self.recent: dict[tuple, dict] = {}  # (block, for the whole GPU?) -> fences since its last barrier
         self.lent: dict[tuple, Lent] = {}  # (block or (thread,), for the whole GPU?) -> others' fences
         self.released: dict[tuple, Released] = {}
@@ -210,7 +212,7 @@ class Happened:
             self.by_thread.setdefault(block, {}).update(dict.fromkeys(threads, together))
 
     def _lend(self, block, threads, wide):
-        """Lanes that have met may release for each other."""
+        """These lanes have met, so each of them may release for the others."""
         recent = self.recent.get((block, wide), {})
         fences = {thread: recent[thread] for thread in threads if thread in recent}
         for thread in threads:
@@ -220,7 +222,7 @@ class Happened:
             self.lent.update({((thread,), wide): together for thread in threads})
 
     def arrive(self, threads, told: Told):
-        """A warp with these threads arrives at an mbarrier: who waits for the phase will be told."""
+        """A warp with these threads arrives at an mbarrier, and releases to those who wait for the phase."""
         self.time += 1
         first, block = threads[0], self.block(threads[0])
         _grow(told.warps, self.told.get(first, {}))
@@ -235,7 +237,7 @@ class Happened:
                 fences.update(self.lent.get(((thread,), wide), Lent()).threads)
 
     def wait(self, threads, told: Told):
-        """A warp with these threads has waited for those who told this."""
+        """A warp with these threads has waited for a phase, and acquires what its arrivals released."""
         self.time += 1
         first, block = threads[0], self.block(threads[0])
         _grow(self.told.setdefault(first, {}), told.warps)
@@ -288,7 +290,7 @@ class Happened:
         return own or self.by_block.get(block, NOTHING)
 
     def _learn(self, block, thread, wide) -> Known:
-        """A thread knows now what it has read."""
+        """A thread executes a fence or meets others, and acquires what it has read. Return what it knows."""
         known = self._known(block, thread)
         read = self.read.get(block, {}).get(thread)
         if not read:
@@ -329,7 +331,7 @@ class Happened:
         return False
 
     def ordered_with_warp(self, me, other, made) -> bool:
-        """The same for a unit that acts for the warp of ``me``: what its lanes have done came before."""
+        """The same for a unit that acts for the warp of ``me``: what its lanes have done happens before."""
         return self.warp(me) == self.warp(other) or self.ordered(me, other, made)
 
     def has_read(self, me, cell, made) -> bool:
@@ -339,7 +341,7 @@ class Happened:
         return made <= max(read, self._known(block, me).cells.get((cell, None), 0))
 
     def _reached(self, known: Known) -> dict:
-        """What is known, with all that those knew who told it."""
+        """What is known, with all that the releasing threads knew, and so on."""
         if known.reached is None:
             reached, left = {}, dict(known.cells)
             while left:

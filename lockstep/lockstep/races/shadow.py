@@ -25,8 +25,8 @@ class Access(NamedTuple):
     mask: Mask
     width: int  # elements per lane
     site: int
-    phase: int  # syncwarps since the barrier
-    value: object = None  # what a store of single elements stores, where it is kept
+    phase: int  # how many syncwarps there were since the barrier
+    value: object = None  # what a store of single elements stores, if that is kept
 
     @property
     def key(self):
@@ -75,11 +75,11 @@ class Access(NamedTuple):
 # ---- shared memory: races between barriers ----
 
 
-_MOST_KEPT = 2**22  # stored values between two barriers; without them, equal ones count as different
+_MOST_KEPT = 2**22  # stored values that are kept between two barriers; all others count as different
 
 
 class SharedRaces:
-    """The accesses to shared memory since the last barrier."""
+    """Keeps the accesses to shared memory since the last barrier, and examines them at the next."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -102,7 +102,7 @@ class SharedRaces:
             self.syncwarps[self.machine.unit.phase] = whole.reshape(-1, whole.shape[-1])
 
     def barrier(self, blocks: Mask):
-        """``blocks``: every lane of the blocks that passed the barrier."""
+        """Examine the accesses before a barrier. ``blocks``: every lane of the blocks that passed it."""
         if self.epoch:
             self._examine()
         self._kept = 0
@@ -148,15 +148,15 @@ class SharedRaces:
         return True
 
     def _differ(self, accesses, rows, columns) -> np.ndarray:
-        """Which cells of ``rows`` x ``columns`` blocks hold more than one value that all of them store."""
+        """In which cells of ``rows`` x ``columns`` blocks the order of the accesses decides the values."""
         geometry, size = self.machine.chunk.geometry, accesses[0].storage.block.size
         all_rows, all_columns = geometry.rows, geometry.columns
         differ = np.zeros(all_rows * all_columns * size, bool)
         held, known = np.zeros(differ.shape, accesses[0].storage.dtype), np.zeros(differ.shape, bool)
-        stored: list[np.ndarray] = []  # what each thread has stored; put together where a load needs it
+        stored: list[np.ndarray] = []  # by cell and thread; joined where a load needs it
         for access in accesses:
             cells, threads = access.touched(all_rows, all_columns)
-            if access.op == "load":  # of what the thread has stored itself, or else before or after another
+            if access.op == "load":  # harmless only if the thread has stored the value itself
                 if len(stored) > 1:
                     stored = [np.unique(np.concatenate(stored))]
                 cells, threads = (part[~differ[cells]] for part in (cells, threads))
@@ -179,7 +179,7 @@ class SharedRaces:
     def _advise(self, accesses, touched, cells, columns, alike):
         """Point out the stores of equal values to one element."""
         at_once = [_at_once(access, *found) for access, found in zip(accesses, touched)]
-        certain = cells[np.isin(cells, np.concatenate(at_once))]  # of one instruction: nothing can order them
+        certain = cells[np.isin(cells, np.concatenate(at_once))]  # nothing orders one instruction's stores
         if not len(certain):
             self.machine.doubts.add("shared")
         cell = certain[0] if len(certain) else cells[0]
@@ -313,7 +313,7 @@ def _values(access, touched, rows, columns) -> np.ndarray:
 def _first_conflict(accesses, touched, phases, values, cell):
     """(earlier access, its thread, later access, its thread) of the first pair that races on ``cell``.
 
-    Stores of one value are such a pair only if there is no other.
+    Stores of the same value count as such a pair only if there is no other.
     """
     met = []
     for access, (cells, threads), phase, stored in zip(accesses, touched, phases, values):
@@ -361,7 +361,7 @@ class Initialised:
         self.complete = bool(self.written.all())
 
     def _refine(self):
-        """Keep up with a block whose cells have become smaller: it is used with a smaller dtype as well."""
+        """Split the cells if the block has more of them now: the kernel also uses it with a smaller dtype."""
         length = self.written.shape[2]
         if self.block.size > length:
             self.written = np.repeat(self.written, self.block.size // length, axis=2)
@@ -457,9 +457,10 @@ class InitialisedLocal:
 
 
 class Now(NamedTuple):
-    """The time of an access: the barriers passed so far, and the threads per block. Where warps run one at a
-    time, also the running warp's vector clock, with the time up to which its own lanes have met for its own,
-    and its time.
+    """The time of an access: the number of barriers passed so far, and of threads per block.
+
+    Where warps run one at a time, ``known`` is the running warp's vector clock, and ``clock`` its own time.
+    The warp's own entry in ``known`` is the time up to which its lanes have met.
     """
 
     epoch: int
@@ -469,12 +470,12 @@ class Now(NamedTuple):
 
 
 def _pairs(cells, ids) -> np.ndarray:
-    """Each cell and thread as one number."""
+    """One number for each pair of a cell and a thread."""
     return cells.astype(np.int64) << 32 | ids
 
 
 class GlobalRaces:
-    """The threads that wrote and read each cell of global memory that the kernel writes."""
+    """Shadow memory of global memory that the kernel writes: who wrote and read each cell."""
 
     _NO_THREAD = 0
 
@@ -483,7 +484,7 @@ class GlobalRaces:
         self.forget()
 
     def forget(self):
-        """Whatever has been done is ordered before all that follows."""
+        """Whatever has been done happens before all that follows."""
         block = self.block
         self.writer = np.zeros(block.size, np.uint32)
         self.reader = np.zeros(block.size, np.uint32)
@@ -492,10 +493,10 @@ class GlobalRaces:
         self.site = np.zeros(block.size, np.int32)
         self.epoch = np.zeros(block.size, np.int32)
         self.read_epoch = np.zeros(block.size, np.int32)
-        self.clock = np.zeros(block.size, np.int32)  # of the writer's warp
-        self.updaters = None  # by atomics: 1: several threads of one block, 2: of several blocks
+        self.clock = np.zeros(block.size, np.int32)  # time on the clock of the writer's warp
+        self.updaters = None  # 1: atomics by several threads of one block, 2: of several blocks
         self.read_clock = np.zeros(block.size, np.int32)
-        self.alike: list[np.ndarray] = []  # cells and threads of stores of equal values
+        self.alike: list[np.ndarray] = []  # stores of equal values, each by its cell and thread
 
     def note_alike(self, cells, ids):
         """Several threads have stored equal values to one cell: each of them may load what it has stored."""
@@ -504,7 +505,7 @@ class GlobalRaces:
             self.alike.append(stores)
 
     def forget_alike(self, cells):
-        """These cells are stored to again."""
+        """Forget the equal values of these cells, which are stored to again."""
         self.alike = [known[~np.isin(known >> 32, cells)] for known in self.alike]
 
     def are_alike(self, cells) -> np.ndarray:
@@ -514,13 +515,13 @@ class GlobalRaces:
         return np.isin(cells, np.concatenate(self.alike) >> 32)
 
     def loads_its_own(self, cells, ids) -> np.ndarray:
-        """Which of these loads are of threads that have stored there what others have stored as well."""
+        """Which of these loads are by threads that have stored there what others have stored as well."""
         if not self.alike:
             return np.zeros(len(cells), bool)
         return np.isin(_pairs(cells, ids), np.concatenate(self.alike))
 
     def refine(self):
-        """Keep up with a block whose cells have become smaller: it is used with a smaller dtype as well."""
+        """Split the cells if the block has more of them now: the kernel also uses it with a smaller dtype."""
         length = len(self.writer)
         if self.block.size > length:
             self.alike = []
@@ -529,9 +530,9 @@ class GlobalRaces:
                     setattr(self, name, np.repeat(record, self.block.size // length))
 
     def _ordered(self, ids, others, epochs, clocks, now: Now, several=False):
-        """Barriers order the accesses of one block; mbarriers those within the running warp's clock.
+        """Barriers order the accesses of one block, mbarriers those up to the running warp's vector clock.
 
-        several: where other threads may have accessed the cell as well, whose clocks are not known.
+        several: where other threads, whose clocks are not kept, may have accessed the cell as well.
         """
         ordered = epochs < now.epoch
         if now.known is not None:
@@ -569,13 +570,13 @@ class GlobalRaces:
         return bad
 
     def _note_updaters(self, cells, ids, now: Now, atomic):
-        """Whether several threads have updated an element atomically since it was last stored to."""
+        """Note whether several threads have updated an element atomically since it was last stored to."""
         if self.updaters is None:
             self.updaters = np.zeros(self.block.size, np.uint8)
         if not atomic:
             self.updaters[cells] = 0
             return
-        left = self.updaters[cells] < 2  # the others are known to have updaters in several blocks
+        left = self.updaters[cells] < 2  # all others already have updaters in several blocks
         if not left.all():
             cells, ids = cells[left], ids[left]
             now = now if np.ndim(now.epoch) == 0 else now._replace(epoch=now.epoch[left])
@@ -615,7 +616,7 @@ class GlobalRaces:
             self.many[cells[same_block]] = np.maximum(self.many[cells[same_block]], 1)
             self.many[cells[elsewhere]] = 2
         self.reader[cells] = ids
-        several = self.reader[cells] != ids  # two lanes of this instruction
+        several = self.reader[cells] != ids  # other lanes of this instruction read the cell too
         if several.any():
             self._several_at_once(cells[several], ids[several], per_block)
         self.read_epoch[cells], self.read_clock[cells] = now.epoch, now.clock

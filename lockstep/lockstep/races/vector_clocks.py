@@ -1,6 +1,6 @@
 """Which access happens before which, where warps run one at a time: shared races and missing fences.
 
-Between barriers of the whole block only mbarriers order two warps, and copies and products are still in
+Between barriers of the whole block only mbarriers order two warps, and copies and products may still be in
 flight when the warp that started them has moved on. Every warp therefore has a vector clock: its own time,
 and the time up to which it is ordered after each other warp. Arriving at an mbarrier releases a warp's clock,
 waiting acquires it. An access is sound if it is ordered after the earlier access to the same element. Copies
@@ -58,7 +58,7 @@ class AsyncAccesses:
                 return entry, met
 
 
-SEVERAL = -1
+SEVERAL = -1  # in place of a lane's number
 
 
 class Shadow:
@@ -71,15 +71,15 @@ class Shadow:
         self.write_lane = np.zeros(size, np.int8)
         self.write_site = np.zeros(size, np.int32)
         self.read = np.zeros((warps, size), np.int32)  # times on the readers' clocks
-        self.read_lane = np.zeros((warps, size), np.int8)  # or SEVERAL, since they met
+        self.read_lane = np.zeros((warps, size), np.int8)  # the lane that read since all met, or SEVERAL
         self.read_site = np.zeros((warps, size), np.int32)
-        self.unit_read = np.zeros((warps, size), np.int32)  # by TMA and wgmma, for these warps
-        self.updated: np.ndarray | None = None  # by atomics: times on the clocks of the warps
-        self.unfenced = np.zeros(size, bool)  # stored by a thread, with no fence since
+        self.unit_read = np.zeros((warps, size), np.int32)  # the same, when TMA or wgmma reads for a warp
+        self.updated: np.ndarray | None = None  # times of atomics on the clocks of the warps
+        self.unfenced = np.zeros(size, bool)  # whether a thread has stored it, with no fence since
         self.reading, self.writing = AsyncAccesses(size), AsyncAccesses(size)
 
 
-class Order:
+class VectorClocks:
     """The clocks of a block's warps and of its mbarriers, to which copies report."""
 
     def __init__(self, machine):
@@ -101,7 +101,7 @@ class Order:
         return self.machine.unit.number
 
     def release(self) -> np.ndarray:
-        """The running warp's clock, without anything that it does from now on."""
+        """Return the running warp's clock, which does not cover anything that the warp does from now on."""
         known = self.clocks[self.me].copy()
         self.clocks[self.me, self.me] += 1
         return known
@@ -152,12 +152,12 @@ class Order:
             self._note_update(access.storage, shadow, cells, lanes)
 
     def _cells_of(self, access) -> tuple[np.ndarray, np.ndarray]:
-        """The elements that the active lanes access, and the lanes; one that several access is repeated."""
+        """The elements that the active lanes access, and these lanes; an element comes once for each lane."""
         key = access.pattern.serial, access.mask.serial, access.width
         if key not in self._cells:
             active = True if access.mask.array is None else access.mask.array
             lanes = (1, 1, self.machine.chunk.geometry.width)
-            # axes in front of the lanes belong to batched loops
+            # The axes in front of the lanes belong to batched loops.
             shape = np.broadcast_shapes(access.pattern.array.shape, np.shape(active), lanes)
             active = np.broadcast_to(active, shape)
             cells = np.broadcast_to(access.pattern.array, shape)[active]
@@ -168,7 +168,7 @@ class Order:
         return cells + access.offset, lanes
 
     def barrier(self, blocks):
-        """At the end of a block nothing is left to examine."""
+        """Do nothing at the end of a block: every access was examined at once."""
 
     def shadow(self, storage) -> Shadow:
         found = self.shadows.get(storage.serial)
@@ -181,13 +181,13 @@ class Order:
         times, lane = shadow.read[me], shadow.read_lane[me]
         several = cells[(times[cells] > self.together[me]) & (lane[cells] != lanes)]
         lane[cells] = lanes
-        several = np.concatenate([several, cells[lane[cells] != lanes]])  # also in this access
+        several = np.concatenate([several, cells[lane[cells] != lanes]])  # and several lanes of this access
         lane[several] = SEVERAL
         times[cells] = self.clocks[me, me]
         shadow.read_site[me, cells] = site
 
     def _note_update(self, storage, shadow, cells, lanes):
-        """By atomics, which do not race with each other."""
+        """Note atomics, which do not race with each other."""
         if (self._unordered_writes(shadow, cells, lanes) | self._unordered_reads(shadow, cells, lanes)).any():
             self._doubt(storage)
         if shadow.updated is None:
@@ -220,7 +220,7 @@ class Order:
         return shadow, entry
 
     def finish_reading(self, token):
-        """The running warp has waited for it: to the others the warp itself has read the cells now."""
+        """The running warp has waited for the read: for all others it counts as a read by this warp, now."""
         shadow, entry = token
         shadow.reading.end(entry)
         shadow.unit_read[self.me, entry.cells] = self.clocks[self.me, self.me]
@@ -239,7 +239,7 @@ class Order:
         self._note_write(shadow, entry.cells, entry.site, agent, time)
         shadow.unfenced[entry.cells] = False
 
-    # ---- what is in no order ----
+    # ---- what nothing orders ----
 
     def _unordered_writes(self, shadow, cells, lanes) -> np.ndarray:
         """Which of these accesses of the running warp's lanes nothing orders after other stores."""
@@ -248,13 +248,13 @@ class Order:
         return own | (written > self.clocks[me, writer]) & (writer < self.warps)
 
     def _unordered_reads(self, shadow, cells, lanes) -> np.ndarray:
-        """... nor after other threads' loads."""
+        """Which of these accesses of the running warp's lanes nothing orders after other lanes' loads."""
         me = self.me
         own = (shadow.read[me, cells] > self.together[me]) & (shadow.read_lane[me, cells] != lanes)
         return own | (shadow.read[:, cells] > self.clocks[me, : self.warps, None]).any(axis=0)
 
     def _unordered_updates(self, shadow, cells) -> np.ndarray:
-        """By which warps' atomics."""
+        """Which warps' atomics nothing orders before an access by the running warp: (warps, cells)."""
         known = self.clocks[self.me, : self.warps].copy()
         known[self.me] = self.together[self.me]
         return shadow.updated[:, cells] > known[:, None]
@@ -267,7 +267,7 @@ class Order:
     def _check_earlier_writes(
         self, storage, name, shadow, cells, site, verb, lanes=None, kind="async_read_too_early"
     ):
-        """lanes: those that access the cells; None for TMA and wgmma."""
+        """Report writes that may come after this access. lanes: who makes it; None for TMA and wgmma."""
         in_flight = shadow.writing.overlap(cells)
         if in_flight is not None:
             entry, met = in_flight

@@ -4,7 +4,7 @@ import numpy as np
 
 from lockstep.counts.tally import BarrierKey
 from lockstep.races.shadow import Access
-from lockstep.races.vector_clocks import Order
+from lockstep.races.vector_clocks import VectorClocks
 from lockstep.values.lanes import ZERO
 
 from .mbarriers import MBarriers
@@ -21,7 +21,7 @@ class Cooperation:
         self.chunk.mbarriers, self.chunk.tensor_copies, self.chunk.order = (
             MBarriers(self),
             TensorCopies(self),
-            Order(self),
+            VectorClocks(self),
         )
 
     def run_warps(self, call):
