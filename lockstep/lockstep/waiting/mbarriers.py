@@ -1,4 +1,4 @@
-"""mbarriers: elements of a shared uint64 array that count arrivals and bytes (see the intrinsics)."""
+"""mbarriers: elements of a shared uint64 array that count arrivals and bytes, as the intrinsic explains."""
 
 import numpy as np
 
@@ -16,11 +16,11 @@ class MBarrier:
         self.name, self.arrivals = name, arrivals
         self.pending, self.bytes, self.phase = arrivals, 0, 0
         self.gathered, self.known = order.zero_clock(), order.zero_clock()
-        self.telling, self.told = Told(), Told()  # the same, where races are examined access by access
+        self.telling, self.told = Told(), Told()  # the same, if races are examined access by access
         self.agent, self.time = order.new_agent(), 0
         self.made_by, self.made_at, self.site = order.me, int(order.clocks[order.me, order.me]), site
         self.fenced = False
-        self.copies: list = []  # in flight, each with .bytes and .land(agent, time)
+        self.copies: list = []  # copies in flight, each with .bytes and .land(agent, time)
 
     def advance(self):
         """Go to the next phase if nothing is missing."""
@@ -31,7 +31,7 @@ class MBarrier:
             self.told, self.telling = self.telling, Told()
 
     def settle(self):
-        """Let copies land once all threads have arrived: no sooner than a warp needs them."""
+        """Let copies land once all threads have arrived. It is called no sooner than a warp needs them."""
         while self.pending == 0 and self.copies:
             copy = self.copies.pop(0)
             self.time += 1
@@ -135,7 +135,7 @@ class MBarriers:
         for barrier in self.barriers.values():
             barrier.fenced |= barrier.made_by == warp
 
-    # ---- which barriers, and are they sound ----
+    # ---- which barriers are meant, and are they sound ----
 
     def _named(self, site, array, index) -> list[tuple[int, int]]:
         """The barriers that the active threads name, each with the number of threads that name it."""
@@ -170,7 +170,7 @@ class MBarriers:
         return barrier
 
     def _number(self, what, value) -> int:
-        """One number for all active threads."""
+        """The value as one number, which must be the same for all active threads."""
         numbers = np.asarray(self.machine.plain(value))
         if numbers.dtype.kind not in "iub":
             raise KernelTypeError(f"{what} must be an integer")

@@ -10,14 +10,14 @@ WARPGROUP = 4  # warps
 
 
 class Products:
-    """The queue of one warp, and the accumulators it must not touch meanwhile."""
+    """The products that one warp has queued, and the accumulators that it must not touch meanwhile."""
 
     def __init__(self, machine):
         self.machine = machine
         self.open: list[Callable[[], None]] = []
         self.groups: list[list] = []
-        self.pending: dict[int, int] = {}  # storage of accumulators -> products in flight
-        self.touched: set[int] = set()  # storages that the threads have written since the last fence
+        self.pending: dict[int, int] = {}  # serial number of the accumulators -> products in flight
+        self.touched: set[int] = set()  # serial numbers of what threads have written since the last fence
         self.fenced = False
         self.queued, self.last_site = 0, None
 

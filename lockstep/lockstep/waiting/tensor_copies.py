@@ -19,7 +19,7 @@ CHUNK = 16  # bytes that a swizzle keeps together
 
 @dataclass(frozen=True)
 class MatrixMap:
-    """A matrix as TMA sees it: ``array`` in its buffer, the ``shape`` that exists, the ``box``."""
+    """A matrix as TMA sees it: in the buffer ``array``, ``shape`` of it exist, and copies move a ``box``."""
 
     array: DeviceArray
     shape: tuple[int, int]
@@ -47,7 +47,7 @@ def swizzled(addresses: np.ndarray, row_bytes: int) -> np.ndarray:
 
 
 class BoxLoad:
-    """A load in flight."""
+    """A copy from global to shared memory in flight, which one thread started."""
 
     def __init__(self, machine, values, cells, tile, token):
         self.machine, self.values, self.cells, self.tile, self.token = machine, values, cells, tile, token
@@ -61,7 +61,7 @@ class BoxLoad:
 
 
 class BoxStore:
-    """A store of one thread in flight."""
+    """A copy from shared to global memory in flight, which one thread started."""
 
     def __init__(self, machine, tile, cells, matrix, corner, thread, site, token):
         self.machine, self.tile, self.cells, self.matrix = machine, tile, cells, matrix
@@ -154,7 +154,7 @@ class TensorCopies:
         ].tolist()
 
     def _at(self, index, thread) -> tuple:
-        """A tuple of integers, with the values of one thread."""
+        """An index as a tuple of integers: the values that one thread has."""
         index = index if isinstance(index, tuple) else (index,)
         return tuple(self._of_thread(part, thread) for part in index)
 
@@ -187,7 +187,7 @@ class TensorCopies:
     # ---- what it costs ----
 
     def _count(self, site, tile, matrix, corner, op):
-        """One request per thread: of the matrix the part that exists, of the tile the whole box."""
+        """Count one request per thread: of the matrix the part that exists, of the tile the whole box."""
         machine = self.machine
         extents = (matrix.shape[0], matrix.stored_columns if op == "store" else matrix.shape[1])
         if machine.log is not None:
