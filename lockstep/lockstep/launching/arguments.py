@@ -1,4 +1,4 @@
-"""The arrays that a launch is given, in one memory as on a GPU: those that overlap share their bytes.
+"""The arrays that a launch gets, in one memory as on a GPU: arrays that overlap share their bytes.
 
 Every argument becomes an array with the dtype, the shape and the strides that it has. Nothing is written to
 the caller's memory before the kernel has finished: what may be stored to is a copy until then, one copy for
@@ -12,7 +12,7 @@ import numpy as np
 from lockstep.memory.storage import Block, DeviceArray, GlobalStorage, flat_view, layout_of, upwards
 from lockstep.races.shadow import GlobalRaces
 
-SHADOW_BYTES = 26  # that the record of who accessed what takes per element
+SHADOW_BYTES = 26  # bytes of shadow memory per element
 
 
 class Arguments:
@@ -34,7 +34,7 @@ class Arguments:
         self._given[_key(array)] = array, stored or (known is not None and known[1])
 
     def bytes_needed(self) -> int:
-        """Bytes of the copies and of the records about them."""
+        """Bytes of the copies and of their shadow memory."""
         return sum(a.nbytes + a.size * SHADOW_BYTES for a, stored in self._given.values() if stored)
 
     def place(self):
@@ -52,7 +52,7 @@ class Arguments:
         )
 
     def _place_together(self, members: list):
-        """Arrays that overlap, each directly or through others."""
+        """Give one memory to arrays that overlap, each directly or through others."""
         low = min(map(_address, members))
         block = None
         if len(members) > 1:
@@ -100,7 +100,7 @@ def _address(array: np.ndarray) -> int:
 
 
 def _span(array: np.ndarray) -> int:
-    """Bytes from the lowest to the highest one."""
+    """Bytes from the lowest to the highest address, gaps included."""
     if not array.size:
         return 0
     reach = sum((extent - 1) * abs(step) for extent, step in zip(array.shape, array.strides))
@@ -108,7 +108,7 @@ def _span(array: np.ndarray) -> int:
 
 
 def _origin(array: np.ndarray) -> int:
-    """Bytes from the start of the memory that the array is a view of; a GPU's allocator aligns that start."""
+    """Bytes from the start of the memory that the array is a view of, which a GPU's allocator aligns."""
     owner = array
     while hasattr(getattr(owner, "base", None), "__array_interface__"):
         owner = owner.base

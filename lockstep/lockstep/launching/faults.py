@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw, told as what they are: the emulator's own fault, at a line of the kernel."""
+"""Reports an error that nobody foresaw as what it is: the emulator's own fault, at a line of the kernel."""
 
 import ast
 import os
@@ -11,10 +11,10 @@ from lockstep.errors import DEBUG, EmulatorError, EmulatorFault, UnsupportedKern
 
 
 class OwnFaults:
-    """``with OwnFaults(kernel):`` an unforeseen error inside becomes an :class:`EmulatorFault`.
+    """``with OwnFaults(kernel):`` turns an unforeseen error inside into an :class:`EmulatorFault`.
 
-    What passes as it is: the emulator's own errors; what stops Python (KeyboardInterrupt); a machine without
-    memory (MemoryError); and errors of the caller's own functions, which :meth:`theirs` calls.
+    These errors pass as they are: the emulator's own; what stops Python (KeyboardInterrupt); a lack of memory
+    (MemoryError); and errors of the caller's own functions, which :meth:`theirs` calls.
     """
 
     def __init__(self, function: types.FunctionType):
@@ -22,7 +22,7 @@ class OwnFaults:
         self._foreign = None
 
     def theirs(self, call, *arguments):
-        """Call a function that the caller gave."""
+        """Call a function that the caller gave. Its errors are not the emulator's fault, and pass."""
         try:
             return call(*arguments)
         except Exception as error:
@@ -44,7 +44,7 @@ class OwnFaults:
 
 
 def guarded(method):
-    """Decorator for what a report shows: ``self.function`` is the kernel."""
+    """Decorator for a report's methods, which show the kernel ``self.function``: guard them by OwnFaults."""
 
     @wraps(method)
     def guard(self):
@@ -55,7 +55,7 @@ def guarded(method):
 
 
 def lines_of_kernels(trace: types.TracebackType | None) -> types.TracebackType | None:
-    """The frames of a traceback that run kernels: the emulator's own do not help a learner."""
+    """The frames of a traceback that run kernels: the emulator's own frames help nobody who writes one."""
     return frames_where(trace, _runs_a_kernel)
 
 
@@ -75,7 +75,7 @@ def frames_where(
 
 
 def _runs_a_kernel(code: types.CodeType) -> bool:
-    """Is it a translated function, or a lambda in one? Only those have the machine under this name."""
+    """Is it a translated function, or a lambda in one? Only these name the machine ``_M``."""
     return "_M" in code.co_varnames[:1] or "_M" in code.co_freevars
 
 

@@ -25,26 +25,26 @@ _COUNTS = ("requests", "lanes", "bytes", "sectors", "lines", "wavefronts", "idea
 _ACCESS_COLUMNS = ("function", "line", "site", "space", "op", "array", "bits", *_COUNTS)
 _KEYS = tuple(name for name in _ACCESS_COLUMNS if name not in _COUNTS)
 _VALUES = {"space": ("global", "shared", "local", "constant"), "op": ("load", "store", "atomic")}
-_MERGED = {"space": ("global", "shared"), "op": ("load", "store")}  # what is counted as compiled
+_MERGED = {"space": ("global", "shared"), "op": ("load", "store")}  # what ``as_compiled`` covers
 _LINE_COLUMNS = ("requests", "sectors", "wavefronts", "operations")
 
 
 class Report:
     """The result of :func:`emulate`.
 
-    ``accesses``: a frame with a row per site, array and width; ``arithmetic``: a frame of floating-point
-    operations per line, those of Tensor Cores ("mma") as multiply-adds, an equal share per lane, under the
-    dtype of their accumulators; ``findings``: errors first, then advice; ``barriers``: barriers executed,
-    summed over blocks; ``shared_bytes``: shared memory per block; ``trace``: a frame, if a Watch was given;
-    ``as_compiled``: a frame, if that was asked for; ``silenced``: findings that a comment or ``allow`` has
-    silenced (see :mod:`.silence`).
+    ``accesses``: a frame with a row per site, array and width. ``arithmetic``: a frame of floating-point
+    operations per line; "mma" are the multiply-adds of Tensor Cores, shared equally among the lanes, with the
+    dtype of their accumulators. ``findings``: errors first, then advice. ``barriers``: barriers executed,
+    summed over blocks. ``shared_bytes``: shared memory per block. ``trace``: a frame, if a Watch was given.
+    ``as_compiled``: a frame, if the launch asked for it. ``silenced``: findings that a comment or ``allow``
+    has silenced (see :mod:`.silence`).
     """
 
     def __init__(self, machine, findings, function, source, watch, merging=None):
         self.findings: list[Finding] = findings.listed() if machine.counts_only else findings.final()
         self.silenced: list[Finding] = findings.listed(silenced=True)
         self.grid, self.block = machine.grid, machine.block
-        self.gpu: str = machine.gpu.name  # whose limits held
+        self.gpu: str = machine.gpu.name  # the GPU whose limits the launch had to keep
         self.shared_bytes = machine.static_shared_bytes() + machine.dynamic_shared
         self._sites = machine.sites
         self._tallies = machine.tallies
@@ -102,7 +102,7 @@ class Report:
         """Sum of a column of ``accesses``, such as ``report.total("sectors", space="global", array="A")``.
 
         column: one of requests, lanes, bytes, sectors, lines, wavefronts, ideal_wavefronts. where: values of
-        function, line, site, space, op, array and bits. Raises UnknownName for any that there is not.
+        function, line, site, space, op, array and bits. Raises UnknownName for what the report does not have.
         """
         _require("count", column, _COUNTS)
         return int(self._rows(where)[column].sum())
@@ -110,10 +110,10 @@ class Report:
     @cached_property
     @guarded
     def as_compiled(self) -> pd.DataFrame:
-        """Loads and stores of global and shared memory as written, and what compiled code does at least.
+        """Loads and stores of global and shared memory as written, and the least that compiled code does.
 
         A row per space, op and array, with requests, sectors and wavefronts and, for each, a column such as
-        ``at_least_requests``. :mod:`lockstep.counts.lower_bound` says what may become less. Raises
+        ``at_least_requests``. :mod:`lockstep.counts.lower_bound` says what a compiler may leave out. Raises
         AttributeError unless ``as_compiled=True`` was passed to :func:`emulate`.
         """
         self._require_least()
@@ -129,8 +129,8 @@ class Report:
         """What compiled code accesses at least: a lower bound of ``total(column, space=..., op=...)``.
 
         column: one of requests, sectors, wavefronts. space: "global" or "shared"; op: "load" or "store".
-        array: of one array alone. For all arrays together that may be less than the sum. Raises UnknownName
-        for other words, AttributeError unless ``as_compiled=True`` was passed to :func:`emulate`.
+        array: one array, or None for all together, which may be less than their sum. Raises UnknownName for
+        other words, AttributeError unless ``as_compiled=True`` was passed to :func:`emulate`.
         """
         self._require_least()
         _require("count", column, COUNTS)
@@ -157,9 +157,9 @@ class Report:
         return frame
 
     def _require_known(self, column, value):
-        """A misspelt value would select nothing, and count as 0. Numbers may do so."""
+        """Refuse a misspelt value, which would select nothing and count as 0. A number may do so."""
         if column == "array":
-            if value not in {site.op for site in self._sites.values()}:  # declared, and never accessed
+            if value not in {site.op for site in self._sites.values()}:  # declared, but never accessed
                 _require(column, value, self._arrays(), parts=True)
         elif column in _VALUES:
             _require(column, value, _VALUES[column])
@@ -167,7 +167,7 @@ class Report:
             _require(column, value, {site.function for site in self._sites.values()})
 
     def _arrays(self) -> list[str]:
-        """The names of the arguments, then of what else was accessed."""
+        """The names of the arguments, then of all other arrays that were accessed."""
         return [*parameter_names(self.function), *sorted(set(self.accesses["array"]))]
 
     def totals(self) -> dict[str, int]:
@@ -187,7 +187,7 @@ class Report:
         }
 
     def file_of(self, finding: Finding) -> str:
-        """The file of a finding's line: a device function may come from another one than the kernel."""
+        """The file of a finding's line: a device function may come from another file than the kernel."""
         site = self._sites.get(finding.site)
         return site.file if site is not None else self.function.__code__.co_filename
 
@@ -214,16 +214,16 @@ class Report:
 
     @property
     def global_bytes(self) -> int:
-        """Bytes that global requests move: 32 per sector, before any cache."""
+        """Bytes that global requests move: 32 per sector, as if there were no cache."""
         return 32 * self.total("sectors", space="global")
 
     @property
     def intensity(self) -> float:
-        """Arithmetic intensity: FLOP per byte of requested global traffic, before any cache."""
+        """Arithmetic intensity: FLOP per byte of requested global traffic, as if there were no cache."""
         return self.flops / self.global_bytes if self.global_bytes else float("inf")
 
     def sectors_per_request(self, **where) -> float:
-        """Of global memory: 0 if there are no such requests. where: as in :meth:`total`, without space."""
+        """Of global memory; 0 if there are no requests. where: as in :meth:`total`, without space."""
         if "space" in where:
             raise UnknownName("sectors are counted in global memory alone: leave out space")
         requests = self.total("requests", space="global", **where)
@@ -265,7 +265,7 @@ class Report:
         return "\n".join([head, *body, "", self._summary(), *self._compiled(), *notes, *self._silenced()])
 
     def _compiled(self) -> list[str]:
-        """Sentences about what compiled code does at least, if that was asked for."""
+        """Sentences about the least that compiled code does, if the launch asked for it."""
         if self._least is None:
             return []
         told = []
@@ -312,7 +312,7 @@ class Report:
 
 
 def _require(what: str, name, known, parts=False):
-    """Raise UnknownName unless ``name`` is known; ``parts``: or an element or field of what is."""
+    """Raise UnknownName unless ``name`` is known. ``parts``: an element or field of a known name will do."""
     whole = re.split(r"[.\[]", name)[0] if parts and isinstance(name, str) else name
     if name not in known and whole not in known:
         listed = ", ".join(map(str, dict.fromkeys(known)))

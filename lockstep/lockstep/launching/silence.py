@@ -50,7 +50,7 @@ def _comments(source: Source):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 yield first + token.start[0] - 1, token.string
-    except (tokenize.TokenError, SyntaxError):  # a lambda in the middle of a statement
+    except (tokenize.TokenError, SyntaxError):  # the source is a lambda in the middle of a statement
         return
 
 
@@ -69,7 +69,7 @@ def _unknown(*names) -> str:
 
 
 class Silencing:
-    """What is silenced in one launch. ``kinds``: those of the argument ``allow``."""
+    """What one launch silences. ``kinds``: the kinds of findings that its argument ``allow`` names."""
 
     def __init__(self, comments: list[Allowed], kinds: frozenset):
         self.comments, self.kinds = comments, kinds
@@ -78,7 +78,7 @@ class Silencing:
         return finding.kind in self.kinds or any(_fits(comment, finding) for comment in self.comments)
 
     def unused(self, findings) -> list[Finding]:
-        """Advice about comments that silence none of these findings."""
+        """Advice about each comment that silences none of these findings."""
         idle = [
             comment for comment in self.comments if not any(_fits(comment, finding) for finding in findings)
         ]
