@@ -103,9 +103,9 @@ def inline_ptx(builder, text, constraints, operands):
 
 
 def ptx_results(builder, text, constraints, operands, results, memory=True):
-    """Emit PTX with results of one LLVM type, its placeholders $0 and on, and return their values.
+    """Emit PTX whose results, the placeholders from $0 on, have one LLVM type, and return their values.
 
-    results: (LLVM type, how many). memory: whether it accesses memory, so that it must not be moved.
+    results: (LLVM type, how many). memory: whether the PTX accesses memory, so that it must not be moved.
     """
     kind, count = results
     signature = ir.FunctionType(ir.LiteralStructType([kind] * count), [operand.type for operand in operands])

@@ -29,7 +29,7 @@ def _side_by_side(left, shape, step):
 
 
 def _twice(layout):
-    """The elements twice, as in WMMA's operands, whose second half repeats the first."""
+    """The layout with all elements twice, like WMMA's operands, whose second half repeats the first."""
     return Layout(np.tile(layout.rows, 2), np.tile(layout.columns, 2), layout.shape)
 
 

@@ -51,8 +51,8 @@ def ldmatrix_x2(typing_context, fragment, array, index):
     """Load two 8 by 8 matrices into fragment[0:4]; lanes 0 to 15 provide rows, which start at array[index].
 
     fragment: a local array of 4 float16. array: shared, float16; rows must start at multiples of 16 bytes.
-    Every lane of the warp must take part; the index of lanes 16 to 31 is not used (on compute capability
-    7.5 it must be valid all the same). PTX `ldmatrix.sync.aligned.m8n8.x2.shared.b16`; compute capability
+    Every lane of the warp must take part; the index of lanes 16 to 31 is not used (but on compute capability
+    7.5 it must be valid). PTX `ldmatrix.sync.aligned.m8n8.x2.shared.b16`; compute capability
     7.5.
     """
     check_fragment("ldmatrix_x2", fragment, types.float16)
@@ -115,7 +115,7 @@ def _layout(count, transposed):
     return warps.Layout(row + element // 2 * 8, column, (8 * count, 8))
 
 
-FOUR_MATRICES = _layout(4, transposed=False)  # stmatrix has the same
+FOUR_MATRICES = _layout(4, transposed=False)  # stmatrix has the same layout
 
 
 def _emulate(name, count, transposed):

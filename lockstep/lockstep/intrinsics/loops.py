@@ -2,8 +2,8 @@
 
 Registers have no addresses. An array of accumulators stays in registers if the compiler knows every index
 into it, and for that it unrolls the loops over it. It does so by itself where a loop runs a constant number
-of times and is short: in notebook 04's strip it unrolls loops of 64 iterations, and does not unroll loops of
-128 (compiled for an H200, numba-cuda 0.30.4). Then the array is in local memory, which is device memory.
+of times and is short: in a kernel with a strip of results per thread it unrolls loops of 64 iterations, but
+not loops of 128 (numba-cuda 0.30.4, for an H200). Then the array is in local memory, which is device memory.
 
 Where a loop holds no such array, copies of its body may gain nothing: the producers of the Hopper kernels are
 as fast without them, and a kernel's code is up to a fifth shorter.
@@ -17,7 +17,7 @@ from ._codegen import intrinsic, ir
 
 __all__ = ["rolled", "unroll"]
 
-NUMBAS_BLOCK = re.compile(r"B\d+")  # as Numba names its own; others are "B8.endif"
+NUMBAS_BLOCK = re.compile(r"B\d+")  # Numba's name of a block of bytecode; others are "B8.endif"
 
 
 class _LoopHints:

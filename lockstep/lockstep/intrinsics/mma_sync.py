@@ -11,9 +11,9 @@ p = 2 (lane % 4)), two FP16 values per register:
     acc  (16 by 8)   row g,             row g + 8,
                      columns p, p + 1   columns p, p + 1
 
-The products are exact. An H200 does not round their sum to float32, it cuts bits off
-; NVIDIA does not document how. The emulator adds in float32, as NumPy does,
-so its last bits differ. With float16 accumulators it rounds the sum to float16 once per instruction.
+The products are exact. An H200 does not round their sum to float32 but cuts bits off; NVIDIA does not
+document how. The emulator adds in float32, as NumPy does, so its last bits differ. With float16 accumulators
+it rounds the sum to float16 once per instruction.
 
 Compute capability 8.0 and newer.
 """

@@ -1,7 +1,7 @@
 """stmatrix: a warp stores a fragment in shared memory, as rows of 8 by 8 matrices.
 
-The inverse of `ldmatrix`. A lane's Tensor Core results come in pairs, from two rows and every eighth column;
-stored lane by lane they would be many small pieces. stmatrix stores four 8 by 8 matrices at once:
+It is the inverse of `ldmatrix`. A lane's Tensor Core results come in pairs, from two rows and every eighth
+column; stored lane by lane they would be many small pieces. stmatrix stores four 8 by 8 matrices at once:
 
     matrix i      its rows go to the addresses of lanes 8 i to 8 i + 7, 16 bytes each
     lane l        provides row l // 4, columns p and p + 1 of every matrix, p = 2 (l % 4),

@@ -73,7 +73,7 @@ class TensorMap:
         return tensor_map(matrix, self.shape, self.box)
 
     def in_kernel(self, array) -> MatrixMap:
-        """What an emulated kernel gets for it: `array` is the machine's copy of the matrix."""
+        """What an emulated kernel gets instead: `array` is the machine's copy of the matrix."""
         return MatrixMap(array, self.shape, self.box)
 
 
@@ -125,7 +125,7 @@ def _address(matrix) -> int:
 
 
 def _encoded(matrix, shape, box):
-    """The driver's 128 bytes, copied to the GPU. For an empty matrix: a map of a single zero."""
+    """The driver's 128 bytes, copied to the GPU. An empty matrix gets the map of a single zero."""
     from numba import cuda
 
     if 0 in shape:
@@ -150,7 +150,7 @@ def _driver_map(address: int, row_bytes: int, shape, box) -> list[int]:
 
 
 def _encode(driver, address: int, row_bytes: int, shape, box):
-    """Call cuTensorMapEncodeTiled: innermost dimension first; no dimension may be 0."""
+    """Call cuTensorMapEncodeTiled, which takes the innermost dimension first, and no dimension of 0."""
     swizzle = getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{box[1] * 2}B")
     return driver.cuTensorMapEncodeTiled(
         driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
@@ -183,14 +183,14 @@ def _map_operand(context, builder, kind, array):
 
 
 def _coordinates(context, builder, kind, pair):
-    """PTX's order, columns first, as 32-bit operands."""
+    """(row, column) as 32-bit operands in PTX's order, the column first."""
     row, column = (builder.extract_value(pair, i) for i in range(2))
     return [context.cast(builder, value, kind[i], types.int32) for i, value in ((1, column), (0, row))]
 
 
 @intrinsic
 def tma_acquire(typing_context, tensor_map):
-    """Let this thread use a tensor map that the host wrote to global memory; once, before the first copy.
+    """Let this thread use a tensor map that the host wrote to global memory. Call it once, before any copy.
 
     PTX `fence.proxy.tensormap::generic.acquire.sys`; compute capability 9.0.
     """
@@ -245,7 +245,7 @@ def tma_store(typing_context, tensor_map, corner, tile, tile_index):
 
     One thread calls it, after the threads that filled the tile have called `fence_async` and met at a
     barrier. What lies outside the matrix is not stored, in pieces of 16 bytes: a piece in which a row of the
-    matrix ends is stored whole. Layout and alignment as for `tma_load`. PTX
+    matrix ends is stored whole. Layout and alignment are those of `tma_load`. PTX
     `cp.async.bulk.tensor.2d.global.shared::cta`; compute capability 9.0.
     """
     if not (_is_map(tensor_map) and _is_pair(corner)):

@@ -1,4 +1,4 @@
-"""16 bytes in one instruction, or two neighbouring elements.
+"""Loads, stores and copies of 16 bytes in one instruction, and stores of two neighbouring elements.
 
 A thread that moves four neighbouring floats with one 128-bit instruction instead of four 32-bit ones
 issues a quarter of the instructions; a warp's request then covers 512 bytes. The address must be a
@@ -74,10 +74,10 @@ def store2(typing_context, array, index, values):
 
 
 def _copy_words(context, builder, into, out_of):
-    """16 bytes of small elements as four words, which the compiler merges.
+    """Copy 16 bytes of small elements as four words, which the compiler merges.
 
-    It would move a vector of eight float16 in two pieces, and a vector of words would put a local array of
-    float16 into local memory.
+    It would move a vector of eight float16 in two pieces, and with a vector of words it would put a local
+    array of float16 into local memory.
     """
     word = ir.IntType(32)
     from_words, to_words = (builder.bitcast(pointer, word.as_pointer()) for pointer in (out_of, into))
@@ -93,7 +93,7 @@ def copy16(typing_context, destination, destination_index, source, source_index)
     """Copy 16 bytes from source[source_index] to destination[destination_index].
 
     Both arrays have the same type, of 1 to 16 bytes, in any memory; both addresses must be multiples of 16
-    bytes. One 128-bit load and one 128-bit store (local memory that lives in registers needs neither); every
+    bytes. It takes one 128-bit load and one 128-bit store (an array in registers needs neither); every
     compute capability.
     """
 

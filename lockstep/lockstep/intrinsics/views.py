@@ -19,8 +19,8 @@ __all__ = ["carve", "rest"]
 def carve(typing_context, buffer, start, shape):
     """A C-contiguous array of this shape in the one-dimensional `buffer`, from element `start` on.
 
-    start: an integer; shape: a tuple of integers, known at compile time. Costs nothing: the array is just an
-    address. Every compute capability.
+    start: an integer; shape: a tuple of integers, known at compile time. It costs nothing: the array is only
+    an address. Every compute capability.
     """
     if not (isinstance(buffer, types.Array) and buffer.ndim == 1 and isinstance(shape, types.BaseTuple)):
         return None

@@ -68,7 +68,7 @@ _FLOAT, _LONG, _WORD = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 def _descriptor(context, builder, kind, tile, index_type, index, panels):
     """The descriptor of an operand: address, distance of panels and of 8 rows in units of 16 bytes, swizzle.
 
-    panels: whether the operand may continue in the next panel, because its rows are too short.
+    panels: whether the operand may be longer than a row of the tile, and so continue in the next panel.
 
     The index is added to the finished descriptor of the array's start, in units of 16 bytes: a loop over
     slots then costs one multiply-add per operand, not one for the address and four to fit it in.
@@ -94,7 +94,7 @@ def _descriptor(context, builder, kind, tile, index_type, index, panels):
     for value, stride in zip(leading, strides[:-1], strict=True):
         units = builder.trunc(builder.udiv(stride, _LONG(UNIT)), _WORD)
         offset = builder.add(offset, builder.mul(value, units))
-    low = builder.add(builder.trunc(word, _WORD), offset)  # below 2**18 bytes: it does not reach the panels
+    low = builder.add(builder.trunc(word, _WORD), offset)  # below 2**18 bytes: no carry into the panels
     high = builder.and_(word, _LONG(0xFFFFFFFF << 32))
     return builder.or_(high, builder.zext(low, _LONG))
 
@@ -115,8 +115,7 @@ def _instruction(n: int) -> str:
 
 @intrinsic
 def wgmma(typing_context, n, acc, a, a_index, b, b_index):
-    """Queue acc += A B, A the 64 by 16 elements of `a` from a_index on, B the 16 by n of `b` from b_index
-    on.
+    """Queue acc += A B, where A is 64 by 16 elements of `a` from a_index on, B 16 by n of `b` from b_index.
 
     n: a compile-time constant, a multiple of 8 up to 256. acc: local, n / 2 float32, see the table above.
     a, b: tiles in shared memory, float16, at least three dimensions, rows of 16, 32 or 64 elements.
@@ -154,7 +153,7 @@ def wgmma(typing_context, n, acc, a, a_index, b, b_index):
 def wgmma_fence(typing_context):
     """Order this warp's own accesses to the accumulators before the products queued next.
 
-    Needed before the first `wgmma`, and again whenever the kernel itself has accessed the accumulators. PTX
+    It is needed before the first `wgmma`, and whenever the kernel itself has accessed the accumulators. PTX
     `wgmma.fence.sync.aligned`; compute capability 9.0a.
     """
     return types.void(), no_operands("wgmma.fence.sync.aligned;", "wgmma_fence")
@@ -291,7 +290,7 @@ def _multiply(machine, n, acc, a, a_index, b, b_index):
     linear = machine.active_values(machine.chunk.geometry.linear)
     machine.count_arithmetic(machine.site, "mma", acc.dtype, ROWS * DEPTH * n // WARPGROUP)
     left.count(machine, len(linear) // WARP, ROWS // 4)
-    right.count(machine, int((linear % WARPGROUP == 0).sum()), DEPTH)  # once for the four warps
+    right.count(machine, int((linear % WARPGROUP == 0).sum()), DEPTH)  # one request serves the four warps
     if machine.log is not None:
         return
     for tile in (left, right):

@@ -178,7 +178,7 @@ def wmma_store(typing_context, array, index, acc, layout):
 # ---- emulation ----
 
 _LANE = np.arange(32)
-_ROWS, _COLUMNS = _LANE % 16, _LANE // 16 * 8  # where the row of 8 that a lane loads starts in the tile
+_ROWS, _COLUMNS = _LANE % 16, _LANE // 16 * 8  # where in the tile the row of 8 that a lane loads starts
 _LINE, _PAIR = _LANE // 4, _LANE % 4 * 2
 _IN_PAIRS = [(_LINE + 8 * i, _PAIR + 8 * j) for j in range(2) for i in range(2)]
 _ONE_BY_ONE = [(_PAIR + e + 8 * j, _LINE + 8 * i) for j in range(2) for i in range(2) for e in range(2)]
