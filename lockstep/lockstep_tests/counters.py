@@ -66,7 +66,7 @@ def recorded(name, folder=RECORDED):
 
 
 def hardware(row):
-    """The counters of one row; reductions are atomics whose old value is unused."""
+    """The counters of one row. Reductions, which are atomics with an unused result, count as atomics."""
     counts = {name: int(float(row.get(name) or 0)) for name in COUNTERS}
     for unit in ("requests", "sectors"):
         counts[f"global_atomic_{unit}"] += int(row[f"global_reduction_{unit}"])
@@ -74,7 +74,7 @@ def hardware(row):
 
 
 def emulated(report):
-    """The same counters from a report."""
+    """What the emulator's report says for the same counters."""
     accesses = report.accesses.fillna(0)
     counts = dict.fromkeys(COUNTERS, 0)
     for row in accesses.to_dict("records"):

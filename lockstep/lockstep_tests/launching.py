@@ -1,4 +1,4 @@
-"""One launch on the emulator or on a GPU, for tests that hold one against the other."""
+"""One launch on the emulator or on a GPU, for tests that compare the two."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ def launch(configured: Any, *arguments: Any, backend: str) -> Launch:
 
 
 def _copied(arguments):
-    """Copies of the arrays; a tensor map becomes one of the copy of its matrix."""
+    """The arguments with copies of all arrays; a tensor map becomes the map of a copy of its matrix."""
     copies: dict[int, np.ndarray] = {}
 
     def copy(array):
@@ -69,7 +69,7 @@ def _on_the_gpu(configured, arguments):
 
 
 def _opt_in(kernel, arguments, size):
-    """Numba has no call for more dynamic shared memory than a kernel gets without asking."""
+    """Ask the driver for more than 48 KB of dynamic shared memory, because Numba has no call for that."""
     from cuda.bindings import driver
 
     kernel.compile(tuple(kernel.typeof_pyval(each) for each in arguments))

@@ -33,7 +33,7 @@ def kernel_for(load, size):
 
 
 def rows_of(width):
-    """The starts of 16 rows of a tile `width` float16 wide, and 8 elements further on."""
+    """Where 16 rows of a tile `width` float16 wide start, and the places 8 elements after that."""
     return LANES % 16 * width + LANES // 16 * 8
 
 

@@ -62,7 +62,7 @@ def contexts():
 def infer(function, *args, returns=types.void):
     """Type a plain function for the given arguments (NumPy arrays and scalars).
 
-    returns: the type of the result, that of a kernel unless given; None to find it.
+    returns: the type of the result, by default that of a kernel; None lets Numba infer it.
     Returns (typemap: IR variable -> type, calltypes: IR expression -> signature, func_ir).
     """
     flags = CUDAFlags()
@@ -73,7 +73,7 @@ def infer(function, *args, returns=types.void):
         typing_context, target_context, None, tuple(map(typeof, args)), returns, flags, {}, None, None
     )
     try:
-        with patch("numba.cuda.dispatcher.get_current_device", lambda: HOPPER):  # device functions ask for it
+        with patch("numba.cuda.dispatcher.get_current_device", lambda: HOPPER):  # device functions need one
             compiler.compile_extra(function)
     except _Inferred as stop:
         (state,) = stop.args
@@ -103,6 +103,6 @@ def result_type(op, *operands):
     typing_context, _ = contexts()
     operands = tuple(getattr(types, name) for name in operands)
     device = patch("numba.cuda.dispatcher.get_current_device", lambda: HOPPER)
-    with device, target_override("cuda"):  # as overloads ask for it
+    with device, target_override("cuda"):  # overloads ask for both
         signature = typing_context.resolve_function_type(op, operands, {})
     return str(signature.return_type)

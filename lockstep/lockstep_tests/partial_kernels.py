@@ -116,17 +116,17 @@ class Writer:
             self.put(f"    {counter} += 1")
             self.block(3, True)
         elif kind == 1 and not self.wide:
-            self.put(f"for {self.name()} in range({times}):")  # its variable is read afterwards
+            self.put(f"for {self.name()} in range({times}):")  # later lines may read its variable
             self.block(3, True)
         elif kind == 2 and not self.inside and not self.wide and self.random.random() < 0.4:
             counter = self.name()
             self.put(f"{counter} = 0")
-            self.put(f"while {counter} < 3:")  # so may these
+            self.put(f"while {counter} < 3:")  # later lines may read this one too
             self.put(f"    out[i, {counter}] = x[{counter}]")
             self.put(f"    {counter} += 1")
         elif kind == 2 and not self.inside:
             self.loops += 1
-            self.put(f"for k{self.loops} in range(3):")  # its iterations may run at once
+            self.put(f"for k{self.loops} in range(3):")  # the emulator may run its iterations at once
             self.put(f"    out[i, k{self.loops}] = x[k{self.loops}] + {self.name()} % 50")
         else:
             self.loops += 1
@@ -146,12 +146,12 @@ class Writer:
             self.statement()
         for line in last:
             self.put(line)
-        self.put(f"if n > 90: {' = '.join(NAMES)} = 0")  # each of them is a variable, and of int64
+        self.put(f"if n > 90: {' = '.join(NAMES)} = 0")  # so each of them is a variable, of int64
         self.put("return i" if self.inside else "pass")
         self.depth -= 1
 
     def beginnings(self):
-        """Some variables are set in all threads, others in some, or in none."""
+        """Set some variables in all threads, others in some, and others in none."""
         for name in NAMES:
             chance = self.random.random()
             if chance < 0.5:
@@ -173,7 +173,7 @@ def source(seed, wide=False) -> str:
 
 
 def kernel(text):
-    """The kernel of a source."""
+    """Compile a source, and return its kernel."""
     path = f"<partial kernel {next(_numbers)}>"
     linecache.cache[path] = len(text), None, text.splitlines(True), path
     space = {"cuda": cuda}
@@ -182,7 +182,7 @@ def kernel(text):
 
 
 class Alone:
-    """Runs the threads one by one; ``unset`` counts reads that find nothing, by line and variable."""
+    """Runs the threads one by one. ``unset`` counts the reads of unset variables, by line and variable."""
 
     def __init__(self, text):
         self.unset, self.thread, self.faulty = Counter(), 0, set()
@@ -215,7 +215,7 @@ class Alone:
 
 
 class _Careful(ast.NodeTransformer):
-    """Every read of a variable that may be unset goes through ``_look``."""
+    """Sends every read of a variable that may be unset through ``_look``."""
 
     def _look(self, node):
         at = f"_look(lambda: {node.id}, {node.id!r}, {node.lineno})"

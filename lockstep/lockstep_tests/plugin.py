@@ -1,6 +1,6 @@
-"""What every test may rely on: markers for what is slow or needs a GPU; samples; repeatable random cases.
+"""What every test may rely on: markers for slow tests and tests on a GPU; samples; repeatable random cases.
 
-Without ``--all``, a fixed sample of what is many runs, and nothing marked full; sampling.py draws it.
+Without ``--all`` no test marked full runs, and of tests with many cases only a fixed sample: see sampling.py.
 """
 
 import gc
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Two workers more than processors: tests in the browser and of child processes mostly wait.
 
-    With -s a test speaks with the terminal, so it runs in this process.
+    With -s a test uses the terminal, so it must run in this process.
     """
     return 0 if config.option.capture == "no" else (os.cpu_count() or 1) + 2
 
@@ -48,14 +48,14 @@ def _is_worker(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)  # before the workers start
 def pytest_sessionstart(session: pytest.Session) -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a script's background
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script's background job starts so
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not _is_worker(session.config):
         session.config.stash[RUN] = processes.Run()
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage seldom, and not among what stays: 7 % of the time of the tests of kernels."""
+    """Collect garbage seldom, and not among what stays: this saves the tests of kernels 7 % of their time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)
@@ -63,7 +63,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)  # after the workers' end
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A run in which everything passed fails all the same if it left a process."""
+    """Let a run in which all tests passed fail if a test left a process running."""
     config = session.config
     if _is_worker(config):
         config.workeroutput["left_out"] = config.stash.get(LEFT_OUT, 0)
@@ -79,7 +79,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node) -> None:
-    """Every worker collects the same tests; what one left out, all did."""
+    """Take the number from any worker: all of them collect, and leave out, the same tests."""
     node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
 
 
@@ -98,15 +98,15 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
 def sample(request: pytest.FixtureRequest) -> Callable[..., list]:
     """``sample(cases, one_in=8)``: the cases of a test that loops over many.
 
-    With --all, all of them, or one in ``with_all``. All for a test that is named on the command line or that
-    failed last time (--lf).
+    With --all it returns all of them, or one in ``with_all``. For a test that is named on the command line,
+    or that failed last time (--lf), it returns all.
     """
     if _wanted(request.config, [request.node]):
         return lambda cases, one_in, with_all=1: list(cases)
     return partial(sampling.sample, seed=request.node.nodeid)
 
 
-@pytest.hookimpl(trylast=True)  # -k and -m come first: of what they select, at least one case stays
+@pytest.hookimpl(trylast=True)  # after -k and -m, so that at least one case stays of what they select
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if which := config.getoption("--gpu"):
         _keep(config, items, [item for item in items if _needs_gpu(item) == (which == "only")])
@@ -176,7 +176,7 @@ def skip(items: list[pytest.Item], reason: str) -> None:
 @cache
 def why_no_gpu() -> str | None:
     """Why kernels cannot run on a GPU here, as a sentence; None if they can."""
-    from numba import config, cuda  # here, for a run of a few light tests can do without Numba
+    from numba import config, cuda  # imported here, for a few light tests can run without Numba
 
     if config.ENABLE_CUDASIM:
         return "NUMBA_ENABLE_CUDASIM is set, so Numba simulates CUDA."

@@ -1,4 +1,4 @@
-"""Child processes that do not outlive their test, and a run of tests that leaves nothing behind.
+"""Starts child processes that do not outlive their test, and makes a run of tests leave nothing behind.
 
 Whatever a run makes lies in one folder, the run's temporary one: pytest's folders, JupyterLab's, Chromium's.
 A process belongs to the run if its environment, command line or working directory names that folder. A
@@ -21,10 +21,13 @@ from pathlib import Path
 import psutil
 
 PREFIX = "gemm-course-tests-"
-WAIT = 60  # seconds for what takes moments on an idle machine; nothing is judged by it
+WAIT = 60  # seconds that something may take which takes moments on an idle machine; no test measures it
 GRACE = 20  # seconds for processes that are about to end
-TRACKER = "from multiprocessing.resource_tracker import"  # started by Python with a first spawned process
-INSIDE = {"JUPYTER_RUNTIME_DIR": "jupyter", "IPYTHONDIR": "ipython"}  # what kernels write into the home
+TRACKER = "from multiprocessing.resource_tracker import"  # Python starts it with the first spawned process
+INSIDE = {
+    "JUPYTER_RUNTIME_DIR": "jupyter",
+    "IPYTHONDIR": "ipython",
+}  # kernels write them into the home
 
 
 class Run:
@@ -39,12 +42,12 @@ class Run:
         self._watchdog = subprocess.Popen(
             [sys.executable, __file__, str(self.folder)], stdin=subprocess.PIPE, start_new_session=True
         )
-        self.folder.mkdir(mode=0o700)  # after the watchdog, which is there to remove it
+        self.folder.mkdir(mode=0o700)  # the watchdog already runs, so it removes this in any case
         own = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.folder))
         own |= {name: str(self.folder / inside) for name, inside in INSIDE.items()}
         self._before = {name: os.environ.get(name) for name in own}
         os.environ.update(own)
-        tempfile.tempdir = None  # looked up again
+        tempfile.tempdir = None  # Python looks it up again
 
     def left_running(self) -> list[str]:
         """Return the command lines of this run's processes that do not end by themselves."""
@@ -52,7 +55,7 @@ class Run:
         return [_described(process) for process in self._processes()]
 
     def _processes(self) -> list[psutil.Process]:
-        """This run's processes, but for those that end with this one: its watchdog, Python's own tracker."""
+        """This run's processes, but for those that end with this one: the watchdog and Python's tracker."""
         return [
             process
             for process in belonging_to(self.folder)
@@ -87,7 +90,7 @@ def run(command: Sequence[str], timeout: float = 5 * WAIT, **options) -> subproc
 
 
 def wait_for(condition, seconds: float = WAIT, pause: float = 0.02):
-    """Ask until the answer is true, and return it; return the last answer when the time is over."""
+    """Call ``condition`` until its answer is true or the time is over, and return the last answer."""
     end = time.monotonic() + seconds
     while not (answer := condition()) and time.monotonic() < end:
         time.sleep(pause)
@@ -115,7 +118,7 @@ def kill(processes: Sequence[psutil.Process]) -> None:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether a process runs; one that has ended may wait for its parent to ask how."""
+    """Whether a process runs. A zombie does not: it has ended, but its parent has not asked how."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
@@ -123,7 +126,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def clear_killed_runs() -> None:
-    """Clear what runs have left that were killed together with their watchdogs."""
+    """Clear what is left of runs that were killed together with their watchdogs."""
     for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
         owner = folder.name.removeprefix(PREFIX).split("-")[0]
         if owner.isdecimal() and not psutil.pid_exists(int(owner)):
@@ -139,7 +142,7 @@ def _clear(folder: Path) -> None:
 
 
 def _texts(process: psutil.Process) -> Iterator[str]:
-    """Yield what a process tells about itself, so far as this user may know it."""
+    """Yield a process's command line, environment and working directory, if this user may read them."""
     with contextlib.suppress(psutil.Error, OSError):
         yield from process.cmdline()
         yield from process.environ().values()
@@ -179,7 +182,7 @@ def _has_session(process: psutil.Process, leader: int) -> bool:
 
 
 def _heed_signals() -> None:
-    """A run that was started in the background, or by nohup, ignores these, and so would its children."""
+    """Heed these signals: a run in the background or under nohup ignores them, and a child inherits that."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 

@@ -69,7 +69,7 @@ class RandomKernel:
         )
 
     def load(self):
-        """The kernel, from a file of its own, so that its source can be read."""
+        """Load the kernel from a file of its own, so that its source can be read."""
         path = Path(tempfile.mkdtemp(prefix="random_kernel_")) / "kernel.py"
         path.write_text(self.source, encoding="utf-8")
         spec = importlib.util.spec_from_file_location(f"random_kernel_{next(_numbers)}", path)
@@ -79,7 +79,7 @@ class RandomKernel:
 
 
 class Writer:
-    """Writes one kernel; every choice is hypothesis's, so that a failing one shrinks."""
+    """Writes one kernel. Hypothesis makes every choice, so it can shrink a kernel that fails."""
 
     def __init__(self, draw, threads):
         self.draw, self.threads = draw, threads
@@ -269,7 +269,7 @@ class Writer:
         self.depth -= 1
 
     def shared_phase(self):
-        """Everyone fills the tile and reads it between two barriers, perhaps several times."""
+        """Write a phase, perhaps in a loop: all threads fill the tile, and read it between two barriers."""
         looped = self.pick(True, False)
         if looped:
             self.put(f"for step in range({self.pick('2', 'n', 'cuda.blockIdx.x + 1')}):")
@@ -405,7 +405,7 @@ class DivergentWriter(Writer):
 
     def kernel(self, dimensions):
         self.prologue(dimensions)
-        del self.lines[-2:]  # the thread's own array
+        del self.lines[-2:]  # without the thread's own array
         self.budget = self.number(2, 5)
         self.free_loop()
         self.statement()

@@ -67,7 +67,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Touch:
-    """One thread at one element; `interval` counts the barriers that its block has passed."""
+    """One access of one thread to one element. `interval` counts the barriers that its block has passed."""
 
     block: tuple[int, int, int]
     thread: int
@@ -248,10 +248,11 @@ class Launch:
             self.barriers += bool(alive)
 
     def faults(self):
-        """({(kind, array, lines)} in any order of the threads, the same for faults in some orders only).
+        """Return (the faults of every order of the threads, those of some orders only).
 
-        Races, and reads of shared elements before any write; a read between the same barriers as the first
-        write may come before it. lines: those of both accesses of a race, as a frozenset.
+        Both are sets of (kind, array, lines), with the lines of both accesses of a race in a frozenset.
+        Faults are races and reads of shared elements before any write; a read between the same barriers as
+        the first write may come before it.
         """
         elements = defaultdict(list)
         for space, name, index, touch in self.touches:
@@ -270,7 +271,7 @@ class Launch:
         return found, possible
 
     def table(self):
-        """Counts summed over the places that share a line, space, op, array and width."""
+        """The counts, summed over the places that share a line, space, op, array and width."""
         summed = defaultdict(lambda: defaultdict(int))
         for access in self.accesses.values():
             key = (access.line, access.space, access.op, access.array, access.bits)

@@ -94,7 +94,7 @@ def block_tiled(tile):
 
 
 def thread_tiled_1d(BM, BN, BK, TM):
-    """TM rows of one column per thread."""
+    """Each thread computes TM rows of one column."""
     threads = BM * BN // TM
 
     @cuda.jit
@@ -132,7 +132,7 @@ def thread_tiled_1d(BM, BN, BK, TM):
 
 
 def thread_tiled_2d(BM, BN, BK, TM, TN):
-    """TM by TN elements per thread."""
+    """Each thread computes TM by TN elements."""
     threads = BM * BN // (TM * TN)
 
     @cuda.jit

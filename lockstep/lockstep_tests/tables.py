@@ -1,4 +1,4 @@
-"""Counts of a launch as tables, and comparisons: with the scalar interpreter's, with those counted alone."""
+"""Tables of a launch's counts, compared with the scalar interpreter's and with counts without running."""
 
 from lockstep import emulate
 from lockstep_tests.scalar import Launch
@@ -14,7 +14,7 @@ COLUMNS += ["sectors", "lines", "wavefronts", "ideal_wavefronts"]
 
 
 def emulated_table(report):
-    """Counts of a report summed over the places that share a line, space, op, array and width."""
+    """The counts of a report, summed over the places that share a line, space, op, array and width."""
     keys = ["line", "space", "op", "array", "bits"]
     summed = report.accesses.groupby(keys)[sorted(set().union(*FIGURES.values()))].sum()
     return {key: dict(row) for key, row in zip(summed.index, summed.to_dict("records"), strict=True)}
@@ -34,7 +34,7 @@ def compare_tables(scalar, emulated):
 
 
 def run_both(kernel, grid, block, make_args, shared_bytes=0):
-    """(scalar launch, its arguments, report, its arguments)."""
+    """Launch in both; return (the scalar launch, its arguments, the emulator's report, its arguments)."""
     plain, emulated = make_args(), make_args()
     launch = Launch(kernel, grid, block, plain, shared_bytes).run()
     report = emulate(kernel, grid, block, *emulated, shared_bytes=shared_bytes, strict=True)
@@ -53,7 +53,7 @@ def arithmetic(report):
 
 
 def check_counts_only(kernel, grid, block, args, views, shared_bytes=0, source=""):
-    """Fail unless counting without running gives what a full run gives; `views`: arguments without memory."""
+    """Fail unless counting without running gives what a run gives. `views`: arguments without memory."""
     full = emulate(kernel, grid, block, *args, shared_bytes=shared_bytes)
     counted = emulate(kernel, grid, block, *views, shared_bytes=shared_bytes, counts_only=True)
     ran, without = table(full), table(counted)

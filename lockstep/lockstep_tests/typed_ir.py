@@ -21,12 +21,12 @@ BUILTIN = {abs: np.abs, math.sqrt: np.sqrt, math.fabs: np.abs, math.floor: np.fl
 
 
 class Unclear(Exception):
-    """CUDA does not say what this is: a float beyond the integers, the smaller of two NaNs."""
+    """CUDA does not define this value: an integer cast of too large a float, the smaller of two NaNs."""
 
 
 @cache
 def inferred(function, *numpy_types):
-    """Numba's types in a device function that gets numbers of these types."""
+    """The types that Numba infers in a device function that gets numbers of these types."""
     return infer(function, *(t(0) for t in numpy_types), returns=None)
 
 
@@ -53,7 +53,7 @@ def cast(value, to):
 
 
 def integer_operation(operation, a, b, to):
-    """An operation of two integers, modulo the width of its type."""
+    """Compute an operation of two integers, whose result wraps around as its type does."""
     x, y = int(a), int(b)
     name = operation.__name__.strip("_").removeprefix("i") if operation is not operator.inv else "inv"
     if name in ("floordiv", "mod"):
@@ -85,7 +85,7 @@ def _float_operation(operation):
 
 
 def numbers_of_range(to, bounds):
-    """The numbers of ``range(...)``: as many as Numba counts, with signed numbers of this size."""
+    """The numbers of ``range(...)``. Like Numba, it counts them with signed numbers of the same size."""
     start, stop, step = ((0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1))[:3]
     start, stop, step = (int(cast(bound, to)) for bound in (start, stop, step))
     signed = np.dtype(to).str.replace("u", "i")
@@ -103,7 +103,7 @@ class Thread:
         self.values, self.stored = {}, {}
 
     def run(self):
-        """Returns what the function returns; ``stored``: line -> (type, value) of the last store there."""
+        """Return what the function returns. ``stored``: line -> (type, value) of the last store there."""
         label = min(self.code.blocks)
         while label is not None:
             for statement in self.code.blocks[label].body:
@@ -113,7 +113,7 @@ class Thread:
         return None
 
     def execute(self, statement):
-        """Returns the label of the next block after a jump."""
+        """Return the label of the next block after a jump."""
         if isinstance(statement, ir.Assign):
             name = statement.target.name
             try:
@@ -222,4 +222,4 @@ class Thread:
             return abs(int(given[0]))
         if function in BUILTIN:
             return BUILTIN[function](given[0])
-        return given[0]  # int, float and the types themselves cast
+        return given[0]  # int, float and types are casts

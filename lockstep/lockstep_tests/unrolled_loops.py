@@ -1,7 +1,7 @@
-"""What a loop over a range costs as compiled, derived from how often each lane runs it.
+"""Computes what a loop over a range costs as compiled, from how often each lane runs it.
 
 LLVM unrolls such a loop by four: a second loop, mostly before it, runs the iterations that are left over,
-count % 4. Where the lanes of a warp run different numbers of iterations, they are no longer at the same one:
+count % 4. If the lanes of a warp run different numbers of iterations, they are then at different iterations:
 there are more requests, or requests with more sectors.
 """
 
@@ -11,10 +11,10 @@ LANES, SECTOR = 32, 32
 
 
 def unrolled(counts, *addresses, left_over_last=False):
-    """Requests and sectors beyond those of lock-step, by these names.
+    """The requests and sectors that are added to those of lock-step, as {"requests": ..., "sectors": ...}.
 
-    counts: iterations of each thread. addresses: for each load of the loop, from arrays of threads and of
-    their iterations to byte addresses. left_over_last: whether the second loop comes after the first.
+    counts: the iterations of each thread. addresses: for each load of the loop, a function from arrays of
+    threads and of their iterations to byte addresses. left_over_last: whether the second loop comes last.
     """
     compiled = _four_then_left_over if left_over_last else _left_over_then_four
     more = np.zeros(2, int)
@@ -28,7 +28,7 @@ def unrolled(counts, *addresses, left_over_last=False):
 
 
 def _in_step(counts):
-    """(lanes, their iterations) of each load in lock-step."""
+    """Yield (lanes, their iterations) of each load in lock-step."""
     for k in range(counts.max()):
         lanes = np.flatnonzero(counts > k)
         yield lanes, np.full(lanes.size, k)
@@ -47,7 +47,7 @@ def _four_then_left_over(counts):
 
 
 def _later(done, counts):
-    """Each lane's iterations after those that are done."""
+    """Yield the same for each lane's iterations after those that are done."""
     for lanes, iterations in _in_step(counts):
         yield lanes, done[lanes] + iterations
 

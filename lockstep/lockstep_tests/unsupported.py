@@ -1,7 +1,7 @@
 # ruff: noqa
 """Kernels that the emulator must refuse before it runs anything. `# <- refused` marks the line that it must name.
 
-Each stores to `out` first, so that a late refusal shows in the array.
+Each kernel stores to `out` first, so that a refusal that comes too late shows in the array.
 """
 
 import numpy as np

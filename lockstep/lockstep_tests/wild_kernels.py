@@ -1,8 +1,8 @@
-"""Random kernels of all that the emulator accepts and of much that it must refuse, with random launches.
+"""Random kernels and launches, of all that the emulator accepts and of much that it must refuse.
 
 A kernel is source text, drawn from a grammar that knows Python's syntax but no types: most kernels have a
-mistake somewhere. `random` is a `random.Random`, or hypothesis's stand-in for it, with which a kernel that
-fails shrinks.
+mistake somewhere. `random` is a `random.Random`, or hypothesis's stand-in for it, which lets hypothesis
+shrink a kernel that fails.
 """
 
 import importlib.util
@@ -112,7 +112,7 @@ class WildKernel:
     options: dict = field(default_factory=dict)
 
     def args(self):
-        """The arguments, arrays copied."""
+        """The arguments, with copies of the arrays."""
         return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in self.arguments)
 
     def load(self):
@@ -134,7 +134,7 @@ class WildKernel:
 
 
 class WildWriter:
-    """Writes one kernel. `wildness`: how often, of 100 times, something that is surely refused is written."""
+    """Writes one kernel. `wildness`: how often, of 100 times, it writes something that must be refused."""
 
     def __init__(self, random, wildness=3):
         self.random, self.wildness = random, wildness
@@ -149,7 +149,7 @@ class WildWriter:
         return self.random.randint(0, 99) < percent
 
     def usually(self, percent):
-        """Of what a kernel needs: always, unless it is to have mistakes."""
+        """Whether to write what a kernel needs: always, except in kernels that should have mistakes."""
         return not self.wildness or self.chance(percent)
 
     def put(self, text):
@@ -345,7 +345,7 @@ class WildWriter:
 
 
 class Arguments:
-    """Random arguments, most of them as the kernel wants them."""
+    """Draws arguments, most of them as the kernel needs them."""
 
     def __init__(self, random, wildness):
         self.random, self.wildness = random, wildness

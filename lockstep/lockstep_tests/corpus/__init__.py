@@ -1,7 +1,7 @@
 """Small kernels that are wrong in one known way, and small kernels that are right.
 
 A broken kernel marks the line at fault in its own source, `# <- shared_race tile`: the kind of the
-finding, and, if needed, the array. For a race that is the line of the later access. Tests of the
+finding, and, if needed, the array. For a race the mark is on the line of the later access. Tests of the
 emulator and runs of compute-sanitizer on a GPU both take their kernels from here, so every one is valid
 numba.cuda code that compiles and runs on hardware.
 """
@@ -35,8 +35,7 @@ MARK = re.compile(r"#\s*<-\s*(?P<kind>\w+(?:\|\w+)*)(?:\s+(?P<array>\w+))?\s*$")
 class Mark:
     """The line (in its file) where a finding belongs, and the array if the mark names one.
 
-    kinds: the kind of the finding; where two kinds are right, `shared_race|async_read_too_early`,
-    both.
+    kinds: the kind of the finding, or both if two kinds are right, `shared_race|async_read_too_early`.
     """
 
     kinds: tuple[str, ...]
@@ -49,7 +48,7 @@ class Case:
     """A kernel with a launch: what to run, and the expected result.
 
     kind: the finding expected, None for a sound kernel.
-    make_args: fresh arguments for one launch. expected: from the arguments before the launch to those
+    make_args: returns fresh arguments for one launch. expected: takes these and returns what they must hold
     after it, None for one that must not change. helpers: device functions of the kernel that may carry
     marks. blocks: the blocks the finding may name.
     """

@@ -17,10 +17,10 @@ import numpy as np
 class Program:
     """A kernel and one launch of it, with its expected result.
 
-    make_args: fresh arguments. expected: from fresh arguments to what `seen` must show after the launch,
-    one entry per argument, None for one that must not change. seen: from the arguments after the launch to
-    what is compared; it hides what may differ from run to run, such as the order of tickets. rtol: of
-    floats, also the absolute tolerance; integers must be equal.
+    make_args: returns fresh arguments. expected: takes fresh arguments and returns what `seen` must show
+    after the launch, one entry per argument, None for one that must not change. seen: takes the arguments
+    after the launch and returns what is compared; it hides what may differ from run to run, such as the order
+    of tickets. rtol: the relative and the absolute tolerance for floats; integers must be equal.
     """
 
     name: str

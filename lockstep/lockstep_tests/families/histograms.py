@@ -1,4 +1,4 @@
-"""Histograms: with global counters, private ones of a block and of a warp, weighted, in two dimensions."""
+"""Histograms: with counters of the grid, of each block and of each warp; weighted; in two dimensions."""
 
 import numpy as np
 from numba import cuda, int32

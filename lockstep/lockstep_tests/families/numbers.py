@@ -1,4 +1,4 @@
-"""Arithmetic: loops that end lane by lane, generators of random numbers, wide and narrow integers, math."""
+"""Arithmetic: loops that end lane by lane, random number generators, wide and narrow integers, math."""
 
 import math
 from itertools import pairwise

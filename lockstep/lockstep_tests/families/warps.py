@@ -9,7 +9,7 @@ FULL = 0xFFFFFFFF
 
 
 def by_warp(x, fill=0):
-    """The elements in rows of 32, the last row filled up."""
+    """The elements in rows of 32; the last row is filled up."""
     rows = np.full(-(-x.size // 32) * 32, fill, x.dtype)
     rows[: x.size] = x
     return rows.reshape(-1, 32)
