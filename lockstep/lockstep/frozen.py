@@ -1,6 +1,9 @@
-"""A function with the constants of one moment: when Numba compiles it, it reads the names from outside.
+"""Copies of functions that keep the constants of one moment.
 
-Like :mod:`.without_gpu` it is imported with the package, so it needs nothing but the standard library.
+Numba reads the names that a function takes from outside once, when it compiles the function. A frozen copy
+keeps the values that these names have at that moment, as compiled code does.
+
+Like :mod:`.without_gpu` this module is imported with the package, so it needs only the standard library.
 """
 
 import functools
@@ -10,11 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-_DEFINED = "_lockstep_as_defined"  # of a dispatcher: its function as it was where it was defined
+_DEFINED = "_lockstep_as_defined"  # an attribute of dispatchers: the function as it was defined
 
 
 def frozen(function: Callable) -> Callable:
-    """Return a copy of a function for which numbers and arrays outside never change."""
+    """Return a copy of a function that keeps the present values of the numbers and arrays outside it."""
     constants = {name: _constant(value) for name, value in globals_of(function).items()}
     closure = tuple(map(_cell, function.__closure__ or ())) or None
     copy = types.FunctionType(function.__code__, constants, function.__name__, function.__defaults__, closure)
@@ -24,18 +27,18 @@ def frozen(function: Callable) -> Callable:
 
 
 def original(function: Callable) -> Callable:
-    """Return the function itself, of which this is perhaps a copy."""
+    """Return the function that :func:`frozen` copied, or the function itself if it is not a copy."""
     return getattr(function, "_frozen_from", function)
 
 
 def globals_of(function: Callable) -> dict:
-    """The globals that a function uses, as they are now."""
+    """Return the globals that a function uses, with their present values."""
     outside = function.__globals__
     return {name: outside[name] for name in _names_in(function.__code__) if name in outside}
 
 
 def closure_of(function: Callable) -> list:
-    """What a function uses of the function around it, as it is now."""
+    """Return the present values of the variables that a function takes from the function around it."""
     found = []
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # it has no value yet
@@ -44,26 +47,29 @@ def closure_of(function: Callable) -> list:
 
 
 def has_constants(function: Callable) -> bool:
-    """Does a function use anything from outside but modules and classes?"""
+    """Does a function use anything from outside other than modules and classes?"""
     used = (*globals_of(function).values(), *closure_of(function))
     return not all(isinstance(value, (types.ModuleType, type)) for value in used)
 
 
 def freeze_definition(dispatcher: Any, function: Callable | None = None) -> None:
-    """Keep the constants of now, or those of ``function``: signatures are compiled where they are defined."""
+    """Remember a dispatcher's function with its present constants, or ``function`` instead if given.
+
+    Numba compiles a kernel with a signature where it is defined, so it reads the constants there.
+    """
     if _DEFINED not in vars(dispatcher):
         vars(dispatcher)[_DEFINED] = function or frozen(dispatcher.py_func)
 
 
 def as_defined(dispatcher: Any) -> Callable | None:
-    """The function that :func:`freeze_definition` has kept; None if it has not."""
+    """Return the function that :func:`freeze_definition` remembered, or None."""
     return getattr(dispatcher, "__dict__", {}).get(_DEFINED)
 
 
 @functools.lru_cache(maxsize=1000)
 def _names_in(code: types.CodeType) -> frozenset[str]:
-    """The global names that code reads; ``co_names`` has attributes too."""
-    import dis  # here, for it takes longer than all else that `import lockstep` loads
+    """Return the global names that code reads. ``co_names`` will not do: it has attributes too."""
+    import dis  # imported here because it takes longer than everything else in `import lockstep`
 
     here = (found.argval for found in dis.get_instructions(code) if found.opname == "LOAD_GLOBAL")
     inner = (part for part in code.co_consts if isinstance(part, types.CodeType))
@@ -77,6 +83,6 @@ def _cell(cell: types.CellType) -> types.CellType:
 
 
 def _constant(value: Any) -> Any:
-    """An array is copied; nothing else that a kernel can use ever changes."""
+    """Copy an array. Nothing else that a kernel can use ever changes."""
     numpy = sys.modules.get("numpy")
     return value.copy() if numpy and isinstance(value, numpy.ndarray) else value

@@ -1,10 +1,10 @@
-"""Signatures without a GPU: ``@cuda.jit("void(float32[:])")`` waits with the compiling.
+"""Lets kernels with signatures, as in ``@cuda.jit("void(float32[:])")``, be defined without a GPU.
 
-With a signature numba.cuda compiles a kernel where it is defined, and raises CudaSupportError if there is no
-driver. The emulator needs no compiled code, so from ``import lockstep`` on such a kernel only keeps its
-signature; launched on a GPU that is not there, it raises that error.
+numba.cuda compiles a kernel with a signature where it is defined, and raises CudaSupportError if there is no
+driver. The emulator needs no compiled code, so after ``import lockstep`` such a kernel only keeps its
+signature. It raises the error when it is launched on a GPU that is not there.
 
-This module is imported with the package, so it needs nothing but the standard library and :mod:`.frozen`.
+This module is imported with the package, so it needs only the standard library and :mod:`.frozen`.
 """
 
 import importlib.util
@@ -20,7 +20,7 @@ _DISPATCHER = "numba.cuda.dispatcher"
 
 
 class NotCompiled:
-    """Stands where the compiled code of a signature would be."""
+    """Takes the place of a signature's compiled code; whoever asks it for code gets the error."""
 
     def __init__(self, error: Exception, return_type: Any):
         self._error, self.signature = error, SimpleNamespace(return_type=return_type)
@@ -38,7 +38,7 @@ def accept_signatures() -> None:
 
 
 class _WhenImported(MetaPathFinder):
-    """Changes the module of numba.cuda's kernels once it has been loaded."""
+    """Patches numba.cuda's dispatcher module once it has been loaded."""
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname != _DISPATCHER:
@@ -57,7 +57,7 @@ class _WhenImported(MetaPathFinder):
 
 
 def _patch(module: Any) -> None:
-    kind = getattr(module, "CUDADispatcher", None)  # the simulator has none
+    kind = getattr(module, "CUDADispatcher", None)  # Numba's simulator has no such class
     if not hasattr(kind, "compile") or hasattr(kind.compile, "waits"):
         return
     for name in ("compile", "compile_device"):
@@ -65,7 +65,7 @@ def _patch(module: Any) -> None:
 
 
 def _waiting(compile_it: Callable, normalized: Callable) -> Callable:
-    """The method that compiles; without a GPU it notes the signature."""
+    """Wrap a method that compiles, so that without a GPU it only notes the signature."""
     from numba.cuda.cudadrv.error import CudaSupportError
 
     def compile_or_wait(self, types, return_type=None, **options):
@@ -77,7 +77,7 @@ def _waiting(compile_it: Callable, normalized: Callable) -> Callable:
             if not isinstance(types, tuple):
                 types, return_type = normalized(types)
             waiting = self.overloads[types] = NotCompiled(error, return_type)
-            return waiting  # a launch asks it for the compiled code, and has the error
+            return waiting  # a launch asks it for compiled code, and gets the error
 
     compile_or_wait.waits = True
     return compile_or_wait
