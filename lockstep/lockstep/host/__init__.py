@@ -1,7 +1,7 @@
-"""Whole ``numba.cuda`` programs without a GPU: their kernels and their host side run on the emulator.
+"""Runs whole ``numba.cuda`` programs without a GPU: both their kernels and their host side.
 
-Start reading at :mod:`.session`: what is active, and what it records. :mod:`.replacing` puts the emulator's
-host side (:mod:`.host`) in the place of numba.cuda's and takes it away again; :mod:`.kernels` launches.
+Start reading at :mod:`.session`, which records what ran. :mod:`.replacing` puts the emulator's host side
+(:mod:`.host`) in place of numba.cuda's and restores that afterwards; :mod:`.kernels` launches kernels.
 :mod:`.plugin` is the pytest plugin.
 """
 

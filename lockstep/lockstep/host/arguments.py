@@ -1,4 +1,4 @@
-"""What a launch passes to a kernel: host arrays are copied to the device and, after the kernel, back."""
+"""Arguments of a launch: host arrays are copied to the device before the kernel, and back after it."""
 
 from collections.abc import Callable
 
@@ -18,23 +18,23 @@ class ArgumentHint:
 
 
 class In(ArgumentHint):
-    """Copied to the device; what the kernel writes is lost."""
+    """The array is copied to the device; what the kernel writes is lost."""
 
     copied_back = False
 
 
 class Out(ArgumentHint):
-    """Copied back; the kernel gets garbage."""
+    """The array is copied back; the kernel finds garbage in it."""
 
     copied_in = False
 
 
 class InOut(ArgumentHint):
-    """Copied both ways, as arrays are without a hint."""
+    """The array is copied both ways, as it is without a hint."""
 
 
 def on_device(value, back: list[Callable[[], None]]):
-    """A kernel's argument as the emulator takes it; ``back`` gets what to call after the kernel."""
+    """Return an argument as the emulator takes it; append to ``back`` what to call after the kernel."""
     if isinstance(value, ArgumentHint):
         return _copied(value, back)
     if is_on_device(value):
@@ -61,7 +61,7 @@ def _copied(hint: ArgumentHint, back: list[Callable[[], None]]) -> np.ndarray:
 
 
 def through_extensions(extensions, value, back: list[Callable[[], None]]):
-    """An argument as the extensions of ``cuda.jit(extensions=...)`` turn it, the last of them first."""
+    """Pass an argument through the extensions of ``cuda.jit(extensions=...)``, the last one first."""
     from numba import typeof
 
     kind = typeof(value) if extensions else None

@@ -1,4 +1,4 @@
-"""Arrays on the emulated GPU, as a program's host side sees them: copied there and back, sliced, viewed."""
+"""Arrays on the emulated GPU as the host side of a program sees them: it copies, slices and views them."""
 
 import contextlib
 import ctypes
@@ -11,7 +11,7 @@ from .state import current
 
 
 class DeviceNDArray:
-    """An array in device memory. Like numba.cuda's, the host copies it, slices it and accesses elements."""
+    """An array in device memory. The host can copy it, slice it and access elements, as in numba.cuda."""
 
     __cuda_memory__ = True
     __cuda_ndarray__ = True
@@ -25,7 +25,7 @@ class DeviceNDArray:
 
     @classmethod
     def of(cls, memory: np.ndarray, stream=0) -> "DeviceNDArray":
-        """An array of that memory, which kernels read and write; the program has no business there."""
+        """Return an array in this memory. Kernels access the memory itself, programs only the array."""
         array = cls.__new__(cls)
         array.memory, array.stream = memory, stream
         return array
@@ -77,7 +77,11 @@ class DeviceNDArray:
     # ---- copies ----
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream=0) -> np.ndarray:
-        """A copy on the host, or ``ary`` with the elements in it. TypeError, ValueError if they differ."""
+        """Return a copy on the host, in ``ary`` if given.
+
+        Raises TypeError if ``ary`` has another dtype, ValueError if it has another shape or other strides,
+        NotImplementedError for an array that runs backwards.
+        """
         if any(step < 0 for step in self.strides):
             raise NotImplementedError("numba.cuda copies no array to the host that runs backwards")
         if ary is None:
@@ -104,7 +108,7 @@ class DeviceNDArray:
     def __getitem__(self, item):
         _check_index(item)
         found = self.memory[item]
-        if isinstance(found, np.void):  # a record: it stays on the device
+        if isinstance(found, np.void):  # a record stays on the device
             parts = item if isinstance(item, tuple) else (item,)
             found = self.memory[tuple(slice(i, i + 1 or None) for i in parts)].reshape(())
         return self._like(found) if isinstance(found, np.ndarray) else found
@@ -120,7 +124,7 @@ class DeviceNDArray:
         self[item] = value
 
     def reshape(self, *newshape, order: str = "C") -> "DeviceNDArray":
-        """The same memory in another shape. Raises NotImplementedError if that takes a copy."""
+        """View the same memory in another shape. Raises NotImplementedError if that takes a copy."""
         if len(newshape) == 1 and isinstance(newshape[0], (tuple, list)):
             newshape = tuple(newshape[0])
         if order not in ("C", "F", "A"):
@@ -128,18 +132,18 @@ class DeviceNDArray:
         return self._like(_uncopied(self.memory.reshape(newshape, order=order), self.memory, "reshape"))
 
     def ravel(self, order: str = "C", stream=0) -> "DeviceNDArray":
-        """The same memory in one dimension. Raises NotImplementedError if that takes a copy."""
+        """View the same memory in one dimension. Raises NotImplementedError if that takes a copy."""
         return self._like(_uncopied(self.memory.ravel(order), self.memory, "ravel"))
 
     def squeeze(self, axis=None, stream=0) -> "DeviceNDArray":
         return self._like(self.memory.squeeze(axis))
 
     def view(self, dtype) -> "DeviceNDArray":
-        """The same bytes as another dtype. Raises ValueError where the sizes do not fit."""
+        """View the same bytes as another dtype. Raises ValueError if the sizes do not fit."""
         return self._like(self.memory.view(np.dtype(dtype)))
 
     def transpose(self, axes=None) -> "DeviceNDArray":
-        """A transposed copy of a matrix, as numba.cuda makes it."""
+        """Return a transposed copy of a matrix; numba.cuda makes a copy too."""
         if axes and tuple(axes) == tuple(range(self.ndim)):
             return self
         if self.ndim != 2:
@@ -153,7 +157,7 @@ class DeviceNDArray:
     T = property(transpose)
 
     def split(self, section: int, stream=0) -> "Iterator[DeviceNDArray]":
-        """Views of ``section`` elements each; the last may be shorter."""
+        """Yield views of ``section`` elements each; the last may be shorter."""
         if self.ndim != 1 or self.strides[0] != self.dtype.itemsize:
             raise ValueError("only a contiguous array of one dimension can be split")
         for begin in range(0, self.size, section):
@@ -176,10 +180,10 @@ class DeviceNDArray:
 
 
 class MemoryPointer:
-    """Where an array of the emulated GPU lies. The address means something to the emulator alone."""
+    """The address of an array on the emulated GPU. It means something to the emulator alone."""
 
     def __init__(self, memory: np.ndarray):
-        self._memory = memory  # kept alive
+        self._memory = memory  # keeps the memory alive
         self.size = memory.nbytes
         self.device_pointer = self.device_pointer_value = memory.ctypes.data if memory.size else 0
         self.device_ctypes_pointer = ctypes.c_void_p(self.device_pointer)
@@ -194,7 +198,7 @@ class MemoryPointer:
 
 
 class SharedWithHost(np.ndarray):
-    """Mapped and managed memory: one array for the host and the device."""
+    """Mapped or managed memory, which the host and the device access as one array."""
 
     __cuda_memory__ = True
     __cuda_ndarray__ = True
@@ -211,12 +215,12 @@ class SharedWithHost(np.ndarray):
 
 
 def is_on_device(value) -> bool:
-    """Whether kernels can access this object's memory without a copy."""
+    """Can kernels access this object's memory without a copy?"""
     return isinstance(value, (DeviceNDArray, SharedWithHost))
 
 
 def memory_of(value) -> np.ndarray:
-    """The device memory of something that :func:`is_on_device`."""
+    """Return the device memory of an object for which :func:`is_on_device` holds."""
     return value.memory if isinstance(value, DeviceNDArray) else value.view(np.ndarray)
 
 
@@ -224,7 +228,7 @@ def memory_of(value) -> np.ndarray:
 
 
 def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
-    """A copy of a host array in device memory, or in the device array ``to``; device arrays as they are."""
+    """Copy a host array to device memory, or to the device array ``to``; return device arrays as they are."""
     if to is not None:
         if copy:
             to.copy_to_device(np.asanyarray(obj) if not is_on_device(obj) else obj, stream)
@@ -233,7 +237,7 @@ def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
 
 
 def auto_device(obj, stream=0, copy=True, user_explicit=False) -> tuple:
-    """(the object in device memory, whether it was put there)."""
+    """Return the object in device memory, and whether it had to be put there."""
     if is_on_device(obj):
         return obj, False
     if hasattr(obj, "__cuda_array_interface__"):
@@ -247,7 +251,7 @@ def auto_device(obj, stream=0, copy=True, user_explicit=False) -> tuple:
 
 
 def device_array(shape, dtype=np.float64, strides=None, order="C", stream=0) -> DeviceNDArray:
-    """Device memory that holds garbage: NaN for floats, large numbers for integers."""
+    """Allocate device memory. It holds garbage: NaN for floats, large numbers for integers."""
     return DeviceNDArray.of(current().heap.allocate(shape, dtype, strides, order), stream)
 
 
@@ -276,7 +280,7 @@ def mapped_array_like(ary, stream=0, portable=False, wc=False):
 
 
 def _layout_of(ary) -> dict:
-    """How memory for an array like this is laid out: without gaps, and in the same order of its axes."""
+    """Return the layout of memory for an array like this, as keywords: no gaps, the same order of axes."""
     if ary.flags["C_CONTIGUOUS"] or ary.flags["F_CONTIGUOUS"] or ary.ndim <= 1:
         fortran = ary.flags["F_CONTIGUOUS"] and not ary.flags["C_CONTIGUOUS"]
         return {"order": "F" if fortran else "C"}
@@ -289,19 +293,19 @@ def _layout_of(ary) -> dict:
 
 @contextlib.contextmanager
 def pinned(*arrays) -> Iterator[None]:
-    """Page-locks host arrays, which the emulator has no need to do."""
+    """Do nothing: the emulator has no need to page-lock host arrays."""
     yield
 
 
 @contextlib.contextmanager
 def mapped(*arrays, stream=0) -> Iterator:
-    """Host arrays as device arrays of the same memory."""
+    """Yield host arrays as device arrays of the same memory."""
     views = [DeviceNDArray.of(array, stream) for array in arrays]
     yield views[0] if len(views) == 1 else views
 
 
 def as_cuda_array(obj, sync=True) -> DeviceNDArray:
-    """An array on the emulated GPU by its ``__cuda_array_interface__``, without a copy."""
+    """Return the device array that ``__cuda_array_interface__`` describes, without a copy."""
     if isinstance(obj, DeviceNDArray):
         return obj
     interface = getattr(obj, "__cuda_array_interface__", None)
@@ -337,7 +341,7 @@ def _interface(memory: np.ndarray, stream) -> dict:
 
 
 def _core(array: np.ndarray) -> np.ndarray:
-    """An array without its repeated axes, those that broadcasting made."""
+    """Return an array without the axes along which broadcasting repeats it."""
     if 0 not in array.strides or not array.size:
         return array
     return array[(*(0 if step == 0 else slice(None) for step in array.strides), Ellipsis)]

@@ -1,4 +1,4 @@
-"""The emulated GPU as programs ask for it: its attributes, its context, the list of GPUs with one entry."""
+"""The emulated GPU as programs see it: its attributes, its context, and a list of GPUs with one entry."""
 
 import contextlib
 from collections import namedtuple
@@ -22,7 +22,7 @@ WARP = 32
 
 
 class Device:
-    """The GPU of a session. Attributes have the names of the driver's: MAX_THREADS_PER_BLOCK, WARP_SIZE."""
+    """The GPU of a session. Its attributes have the driver's names, such as MAX_THREADS_PER_BLOCK."""
 
     id = 0
     uuid = "GPU-00000000-0000-0000-0000-000000000000"
@@ -55,7 +55,7 @@ class Device:
 
 
 def _attributes(profile: Profile) -> dict[str, int]:
-    """The driver's attributes of a device, sizes in bytes, the clock in kHz."""
+    """Return the driver's attributes of a device: sizes in bytes, the clock rate in kHz."""
     limits, (major, minor) = profile.limits, profile.compute_capability
     axes = {f"MAX_BLOCK_DIM_{axis}": size for axis, size in zip("XYZ", MAX_BLOCK)}
     axes |= {f"MAX_GRID_DIM_{axis}": size for axis, size in zip("XYZ", MAX_GRID)}
@@ -89,13 +89,13 @@ def _attributes(profile: Profile) -> dict[str, int]:
 
 
 class Context:
-    """What numba.cuda calls the current context."""
+    """The object that numba.cuda calls the current context."""
 
     def __init__(self, device: Device):
         self.device = device
 
     def get_memory_info(self) -> MemoryInfo:
-        """Bytes: free and in all."""
+        """Return the free and the total memory in bytes."""
         heap = current().heap
         return MemoryInfo(heap.free, heap.capacity)
 
@@ -124,7 +124,7 @@ class Context:
 
 
 class Gpu:
-    """The emulated GPU in ``cuda.gpus``: the device, and a context manager that selects it."""
+    """The entry of ``cuda.gpus``: it has the device's attributes, and ``with`` selects the device."""
 
     def __init__(self, device: Device):
         self._device = device
@@ -143,7 +143,7 @@ class Gpu:
 
 
 class Gpus:
-    """``cuda.gpus``: one GPU."""
+    """``cuda.gpus``, a list of one GPU."""
 
     @property
     def lst(self) -> list[Gpu]:
@@ -182,7 +182,7 @@ def current_context(devnum=None) -> Context:
 
 
 def select_device(device_id) -> Device:
-    """Raises IndexError for any but the one GPU, 0."""
+    """Return the device. Raises IndexError for any number but 0: there is one GPU."""
     return current_context(device_id).device
 
 
@@ -219,7 +219,7 @@ def is_fp8_supported() -> bool:
 
 
 def detect() -> bool:
-    """Print what GPU there is."""
+    """Print which GPU there is."""
     device = get_current_device()
     print("Found 1 CUDA devices")
     print(f"id 0    {device.name:>20} {'[SUPPORTED]':>40}")

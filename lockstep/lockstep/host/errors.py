@@ -1,4 +1,4 @@
-"""What the emulated host side raises: numba.cuda's kinds of errors with a sentence and the program's line."""
+"""Errors of the emulated host side: numba.cuda's kinds of errors, with a sentence and the program's line."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ class UnsupportedCall(UnsupportedKernel, NotImplementedError):
 
 
 class DriverError(LaunchError, CudaAPIError):
-    """What the CUDA driver would refuse; ``code`` is its number for that."""
+    """The CUDA driver would refuse this call; ``code`` is the driver's number for the error."""
 
     def __init__(self, code: int, sentence: str):
         Exception.__init__(self, code, sentence)
@@ -32,12 +32,12 @@ class DriverError(LaunchError, CudaAPIError):
 
 
 def unsupported(sentence: str) -> UnsupportedCall:
-    """The error to raise for something that is refused, with the program's line."""
+    """Return the error to raise for a refused call, with the program's line."""
     return UnsupportedCall(sentence, *place())
 
 
 def place() -> tuple[str, int]:
-    """(file, line) of the program that is running: the innermost frame outside numba and this package."""
+    """Return (file, line) of the running program: its innermost frame outside numba and this package."""
     innermost = frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
         frame = frame.f_back
@@ -46,7 +46,7 @@ def place() -> tuple[str, int]:
 
 
 def without_our_frames(error: BaseException) -> None:
-    """Shorten the traceback of an error of the emulator's to the lines of the program and of its kernels."""
+    """Shorten the traceback of an emulator error to the lines of the program and of its kernels."""
     if os.environ.get(DEBUG):
         return
     package = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -59,7 +59,7 @@ def without_our_frames(error: BaseException) -> None:
 
 
 def _folders() -> tuple[str, ...]:
-    """Where code lies that is not the program's."""
+    """Return the folders and files whose code does not belong to the program."""
     specs = [find_spec(name) for name in ("numba", "numba_cuda")]
     places = [place for spec in specs if spec is not None for place in spec.submodule_search_locations]
     return (*(place + os.sep for place in (os.path.dirname(__file__), *places)), contextlib.__file__)

@@ -1,4 +1,4 @@
-"""The emulated GPU's global memory: host memory, filled so that what was never written shows."""
+"""The emulated GPU's global memory: host memory full of garbage, so that reads of unwritten elements show."""
 
 import functools
 import itertools
@@ -24,7 +24,7 @@ class Heap:
         return self.capacity - self.taken
 
     def allocate(self, shape, dtype, strides=None, order: str = "C") -> np.ndarray:
-        """An array of device memory that holds garbage: NaN where it can.
+        """Return an array of device memory. It holds garbage: NaN where the dtype has that.
 
         shape: an int or integers; strides: bytes, or None for a contiguous array in C or Fortran ``order``.
         """
@@ -59,7 +59,7 @@ class Heap:
         self._blocks.pop(address, None)
 
     def at(self, address: int, shape, dtype, strides=None) -> np.ndarray:
-        """The array that lies at an address, as ``__cuda_array_interface__`` describes arrays."""
+        """Return the array at an address, described as in ``__cuda_array_interface__``."""
         shape, dtype = _shape(shape), np.dtype(dtype)
         strides = _strides(strides, shape, dtype, "C")
         size = _extent(shape, strides, dtype.itemsize)
@@ -93,7 +93,7 @@ def _strides(strides, shape, dtype, order) -> tuple[int, ...]:
 
 
 def _extent(shape, strides, itemsize) -> int:
-    """Bytes from the first to the last element of an array, which starts at its lowest address."""
+    """Return the bytes from an array's first to its last element. Raises ValueError for a negative stride."""
     if not functools.reduce(operator.mul, shape, 1):
         return 0
     if any(step < 0 for step in strides):

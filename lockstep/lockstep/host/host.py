@@ -1,4 +1,4 @@
-"""The emulator's host side by numba.cuda's names: what a program finds in ``numba.cuda`` in a session."""
+"""Maps numba.cuda's names to the emulator's host side: what a program finds there during a session."""
 
 import functools
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def _refusal(sentence: str) -> Callable:
 
 
 def _guvectorize(*signatures: Any, **options: Any) -> Callable:
-    """A program may define what it never calls, so the refusal is in the call."""
+    """Refuse the call, not the definition: a program may define what it never calls."""
     return lambda function: functools.wraps(function)(_refusal(REFUSED["guvectorize"]))
 
 
@@ -67,7 +67,7 @@ NAMES |= {name: _refusal(sentence) for name, sentence in REFUSED.items()} | {"gu
 
 PUBLIC = tuple(name for name in NAMES if name not in ("_auto_device", "auto_device", "get_context", "reset"))
 
-# Classes that programs ask for with isinstance.
+# Programs use these classes with isinstance.
 ARRAY_CLASSES = {
     "DeviceNDArray": arrays.DeviceNDArray,
     "MappedNDArray": arrays.SharedWithHost,

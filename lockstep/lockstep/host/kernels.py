@@ -1,4 +1,4 @@
-"""``cuda.jit``, the kernels that it makes, and how they are launched."""
+"""``cuda.jit``, the kernels that it makes, and their launches."""
 
 import functools
 import inspect
@@ -19,14 +19,14 @@ from .arguments import on_device, through_extensions
 from .errors import INVALID_VALUE, DriverError, place, unsupported
 from .state import active, current
 
-WITHOUT_EFFECT = {  # options that change how fast compiled code is, or what is known about it
+WITHOUT_EFFECT = {  # options for compiled code: its speed, its rounding, what is known about it
     *("inline", "forceinline", "debug", "opt", "lineinfo", "cache", "lto", "fastmath", "max_registers"),
     *("shared_memory_carveout", "nopython", "fma", "ftz", "prec_div", "prec_sqrt"),
 }
 WITH_EFFECT = {"device", "link", "boundscheck", "extensions", "launch_bounds"}
 CARVEOUTS = ("default", "maxl1", "maxshared")
 OF_OLD = ("argtypes", "restype", "bind")
-COMPILED = (  # what only compiled code has
+COMPILED = (  # only compiled code has these
     *("inspect_asm", "inspect_llvm", "inspect_lto_ptx", "inspect_ptx", "inspect_sass", "inspect_sass_cfg"),
     *("inspect_types", "inspect_cfg", "inspect_disasm_cfg", "get_regs_per_thread", "get_const_mem_size"),
     *("get_shared_mem_per_block", "get_max_threads_per_block", "get_local_mem_per_thread", "get_metadata"),
@@ -44,7 +44,7 @@ OF_DISPATCHERS = (
 
 
 def jit(func_or_sig: Any = None, device: bool = False, **options: Any) -> Any:
-    """``cuda.jit`` in all its forms: bare, with options, with a signature or a list of them."""
+    """Make a kernel, as ``cuda.jit`` does: bare, with options, with a signature or a list of them."""
     _check_options(options)
     if isinstance(func_or_sig, list):
         given = func_or_sig
@@ -76,7 +76,7 @@ def _check_options(options: dict[str, Any]) -> None:
 
 
 def _emulated(method: Callable) -> Callable:
-    """During a session the method of a kernel; outside of any, that of what numba.cuda makes of it."""
+    """Call a kernel's own method during a session, and otherwise that of the kernel numba.cuda compiles."""
 
     @functools.wraps(method)
     def chosen(kernel: "Kernel", *args: Any, **named: Any) -> Any:
@@ -92,9 +92,9 @@ def _is_carveout(value: Any) -> bool:
 
 
 class Kernel:
-    """A kernel or device function. Configured and called, it runs on the emulator.
+    """A kernel or device function. When it is configured and called, it runs on the emulator.
 
-    After the session it is what ``cuda.jit`` would have made of it.
+    After the session it behaves like the kernel that numba.cuda's own ``cuda.jit`` makes.
     """
 
     def __init__(self, function: Callable, given: list | None, **options: Any):
@@ -144,7 +144,7 @@ class Kernel:
 
     @_emulated
     def specialize(self, *args: Any) -> "Kernel":
-        """The kernel for arguments of these types, or for these types, alone."""
+        """Return a kernel for one signature alone; ``args`` are its types, or arguments of these types."""
         if self.specialized:
             raise RuntimeError(f"{self.py_func.__name__} is specialized already")
         kernel = Kernel(self.py_func, None, **self.targetoptions)
@@ -154,7 +154,11 @@ class Kernel:
         return kernel
 
     def compiled_for(self, args: Sequence) -> Callable:
-        """The function with the values that names outside had as it was first launched so, or defined."""
+        """Return the function with the values of outside names that Numba would have compiled in.
+
+        With signatures these are the values at the definition, and otherwise those at the first launch with
+        arguments of these types.
+        """
         types = tuple(map(_type, args))
         if types not in self.launched:
             _check_calls(self.py_func)
@@ -175,7 +179,7 @@ class Kernel:
 
     @property
     def compiled(self) -> Any:
-        """What numba.cuda itself makes of the function, outside of any session."""
+        """The kernel that numba.cuda itself makes of the function, for use outside of any session."""
         if self._compiled is None:
             given = self._given[0] if self._given is not None and len(self._given) == 1 else self._given
             make = cuda.jit(**self.targetoptions) if given is None else cuda.jit(given, **self.targetoptions)
@@ -197,15 +201,16 @@ class Kernel:
 
 
 class Overload:
-    """What is known of a kernel for given types without compiling it."""
+    """Takes the place of a kernel compiled for given types; it knows what needs no compiling."""
 
     def __init__(self, kernel: Kernel):
         self._kernel = kernel
 
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
-        """How many blocks the GPU holds at a time, by their threads and their shared memory.
+        """Return how many blocks the GPU holds at a time, as far as threads and shared memory limit them.
 
-        The arrays of fixed shape count as soon as the kernel has been launched; registers are not known.
+        Shared arrays of fixed shape count once the kernel has been launched. Registers do not count, because
+        the emulator does not know them.
         """
         threads = int(np.prod(_sizes("block", blockdim)))
         fixed = current().fixed_shared_bytes(self._kernel.py_func)
@@ -252,7 +257,7 @@ class Configured:
 
 
 class ForAll:
-    """A kernel to be launched with a thread for each of ``ntasks`` tasks."""
+    """A kernel that is launched with one thread for each of ``ntasks`` tasks."""
 
     def __init__(self, dispatcher: Kernel, ntasks: int, tpb: int, stream: Any, sharedmem: int):
         self.dispatcher, self.ntasks, self.thread_per_block = dispatcher, ntasks, tpb
@@ -272,7 +277,7 @@ def _check_calls(function: Callable) -> None:
 
 
 def _type(value: Any) -> Any:
-    """The Numba type of an argument; of what Numba cannot take, its Python type."""
+    """Return the Numba type of an argument, or its Python type if Numba cannot take it."""
     try:
         return typeof(value)
     except (ValueError, TypeError):
@@ -280,7 +285,7 @@ def _type(value: Any) -> Any:
 
 
 def full_block() -> int:
-    """The largest block of which a multiprocessor holds a whole number: as the driver chooses it."""
+    """Return the largest block size that divides a multiprocessor's threads; the driver suggests the same."""
     held = current().gpu.limits.threads
     return next(size for size in range(MAX_THREADS, 0, -32) if held % size == 0)
 

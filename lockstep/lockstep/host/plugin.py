@@ -1,8 +1,8 @@
 """The pytest plugin: tests of kernels run without a GPU, and fail where the emulator finds an error.
 
-``pytest --emulate-cuda`` runs all tests so, ``@pytest.mark.emulate_cuda(gpu="ada")`` one of them; the fixture
-``emulated_cuda`` gives a test its session. Without any of these nothing is emulated; all that changes, since
-the package is imported, is that kernels with signatures can be defined where there is no GPU.
+``pytest --emulate-cuda`` runs all tests on the emulator, ``@pytest.mark.emulate_cuda(gpu="ada")`` one of
+them; the fixture ``emulated_cuda`` gives a test its session. Without any of these nothing is emulated. The
+plugin imports the package, though, so kernels with signatures can be defined where there is no GPU.
 """
 
 import sys
@@ -39,13 +39,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if session := config.stash.get(SESSION, None):
-        for found in session.findings:  # of launches outside of tests, when modules are imported
+        for found in session.findings:  # from launches outside of tests, as in an import
             terminalreporter.write_line(str(found), red=found.severity == "error")
         terminalreporter.write_line(f"numba.cuda ran on an emulated {session.gpu.name}.")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Errors of launches outside of tests fail the run."""
+    """Fail the run if a launch outside of tests has errors."""
     emulated = session.config.stash.get(SESSION, None)
     if emulated is not None and not emulated.ok and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -66,7 +66,7 @@ def emulated_cuda(request: pytest.FixtureRequest) -> Any:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """A test that asks for an emulated GPU has one, from its first fixture to its last."""
+    """Give a test that asks for an emulated GPU its own session, from its first fixture to its last."""
     marker = item.get_closest_marker("emulate_cuda")
     asked = marker is not None or "emulated_cuda" in getattr(item, "fixturenames", ())
     if not asked:
@@ -79,14 +79,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A marker that names no GPU of the emulator's stops the run before it begins."""
+    """Stop the run before it begins if a marker names a GPU that the emulator does not know."""
     for item in items:
         for marker in item.iter_markers("emulate_cuda"):
             _profile(_gpu_of(marker), item)
 
 
 def _gpu_of(marker: pytest.Mark | None) -> Any:
-    """The GPU that a marker asks for, by position or by name."""
+    """Return the GPU that a marker asks for, by position or by name."""
     if marker is None or not (marker.args or marker.kwargs):
         return None
     given = [*marker.args, *marker.kwargs.values()]
@@ -96,7 +96,7 @@ def _gpu_of(marker: pytest.Mark | None) -> Any:
 
 
 def _profile(gpu: Any, item: pytest.Item | None = None) -> Any:
-    """What the emulator knows of a GPU. Raises UsageError for a name that is not known."""
+    """Return the profile of a GPU. Raises UsageError for a name that is not known."""
     from lockstep.errors import LaunchError
     from lockstep.limits import profile
 
@@ -126,34 +126,34 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 def _checked(item: pytest.Item, phase: str) -> Iterator[None]:
-    """Run a phase of a test; errors that the emulator finds in its launches fail it."""
+    """Run a phase of a test, and fail the test if the emulator finds errors in its launches."""
     session = _session_of(item)
     before = len(session.launches) if session is not None else 0
     try:
         result = yield
     except BaseException as error:
-        if session is not None and (found := _taken(item, session, before)):
+        if session is not None and (found := _take_findings(item, session, before)):
             item.add_report_section(phase, "emulator", "\n".join(map(str, found)))
         _shorten(item, error)
         raise
     if session is None:
         return result
-    found = _taken(item, session, before)
+    found = _take_findings(item, session, before)
     if any(one.severity == "error" for one in found):
         pytest.fail("\n".join(map(str, found)), pytrace=False)
     return result
 
 
 def _shorten(item: pytest.Item, error: BaseException) -> None:
-    """Of a refusal, show the lines of the test and of the kernel, unless with --full-trace all are wanted."""
+    """Shorten a refusal's traceback to the lines of the test and of the kernel, unless with --full-trace."""
     if "lockstep.launching" in sys.modules and not item.config.getoption("fulltrace"):
         from .errors import without_our_frames
 
         without_our_frames(error)
 
 
-def _taken(item: pytest.Item, session: Any, before: int) -> list:
-    """The findings of a phase. The whole run's session keeps only what no test has launched."""
+def _take_findings(item: pytest.Item, session: Any, before: int) -> list:
+    """Return a phase's findings. The whole run's session keeps only launches that no test has made."""
     from .session import found_in
 
     found = found_in(session.launches[before:])

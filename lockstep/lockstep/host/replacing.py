@@ -1,8 +1,9 @@
-"""Puts the emulator's host side in the place of numba.cuda's, and takes it away again.
+"""Puts the emulator's host side in place of numba.cuda's, and restores that afterwards.
 
-Three kinds of places: the names in numba.cuda's own modules; the same objects in the program's modules, which
-have them from ``from numba.cuda import jit``; and the classes of kernels that were made before. Kernels' code
-needs nothing: the emulator knows numba.cuda's ``grid``, ``shared.array`` and others by themselves.
+Three kinds of places change: the names in numba.cuda's own modules; the same objects in the program's
+modules, which got them by ``from numba.cuda import jit``; and the classes of kernels that were made before.
+The code of kernels needs no change: the emulator recognises ``cuda.grid``, ``cuda.shared.array`` and the
+other functions of device code itself.
 """
 
 import importlib
@@ -24,9 +25,9 @@ from .errors import unsupported
 from .kernels import COMPILED, Kernel
 
 _MISSING = object()
-_KEEP = ("numba", "numba_cuda", "cuda", "llvmlite")  # packages whose modules keep what they have
+_KEEP = ("numba", "numba_cuda", "cuda", "llvmlite")  # the modules of these packages keep their objects
 _FACES = ("numba.cuda", "numba.cuda.api", "numba.cuda.cudadrv.devicearray", "numba.cuda.cudadrv.devices")
-# What Numba's simulator lacks there, and a GPU has.
+# Numba's simulator lacks these names in its own versions of the modules.
 _INCOMPLETE = {"numba.cuda": host.PUBLIC, "numba.cuda.cudadrv.devicearray": tuple(host.ARRAY_CLASSES)}
 _LAUNCHING = ("__getitem__", "__call__", "configure", "forall", "specialize")
 _kernels: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -40,7 +41,7 @@ class _Swap(NamedTuple):
 
 
 def replace() -> Callable[[], None]:
-    """Put the emulator's host side in place; returns what restores everything."""
+    """Put the emulator's host side in place; return a function that restores everything."""
     places = [*_modules(), *_classes(), *_driver()]
     swaps = [_Swap(owner, name, new, vars(owner).get(name, _MISSING)) for owner, name, new in places]
     shared = [swap for swap in swaps if isinstance(swap.owner, ModuleType) and callable(swap.old)]
@@ -61,7 +62,7 @@ def replace() -> Callable[[], None]:
 
 
 def _everywhere(new: dict[int, Any]) -> None:
-    """Replace objects, by their identity, in the modules that are loaded."""
+    """Replace objects, found by their identity, in all loaded modules but Numba's and these."""
     for name, module in list(sys.modules.items()):
         if (
             not isinstance(module, ModuleType)
@@ -87,7 +88,7 @@ def _modules() -> Iterator[tuple[ModuleType, str, Any]]:
 
 
 def _classes() -> Iterator[tuple[type, str, Callable]]:
-    """The methods of kernels made by numba.cuda's own ``jit``, and by its simulator's."""
+    """Yield new methods for the kernels that numba.cuda's own ``jit``, or its simulator's, has made."""
     for path, name in (
         ("numba.cuda.dispatcher", "CUDADispatcher"),
         ("numba.cuda.simulator.kernel", "FakeCUDAKernel"),
@@ -105,7 +106,7 @@ def _through_kernel(method: str) -> Callable:
 
 
 def _call(dispatcher: Any, args: tuple, *configuration: Any) -> None:
-    """What a kernel that was configured before the session calls."""
+    """Launch a kernel that was configured before the session: its configuration calls this."""
     if len(configuration) == 1:
         (of,) = configuration
         configuration = (of.griddim, of.blockdim, 0, of.sharedmem)
@@ -113,7 +114,7 @@ def _call(dispatcher: Any, args: tuple, *configuration: Any) -> None:
 
 
 def _kernel_of(dispatcher: Any) -> Kernel:
-    """The emulator's kernel for one of numba.cuda's."""
+    """Return the emulator's kernel for one of numba.cuda's."""
     kernel = _kernels.get(dispatcher)
     if kernel is None:
         options = getattr(dispatcher, "targetoptions", {"device": getattr(dispatcher, "_device", False)})
@@ -124,7 +125,7 @@ def _kernel_of(dispatcher: Any) -> Kernel:
 
 
 def _driver() -> Iterator[tuple[type, str, Callable]]:
-    """Whatever else needs the driver is refused, instead of looking for a GPU; a GPU in use stays in use."""
+    """Refuse all other uses of the driver instead of looking for a GPU. A GPU in use stays in use."""
     with suppress(ImportError, AttributeError):
         driver = importlib.import_module("numba.cuda.cudadrv.driver").driver
         if not driver.is_initialized or driver.initialization_error is not None:

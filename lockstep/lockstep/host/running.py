@@ -19,7 +19,7 @@ FAILED = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program ended: its exit code, and what stopped it, if anything did, as text."""
+    """How a program ended: its exit code, and as text what stopped it, or None."""
 
     session: Session
     program_exit: int
@@ -27,7 +27,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """The program's own, or 1 if it ended well and a launch has a finding of severity error."""
+        """The program's own exit code, or 1 if that is 0 and a launch has a finding of severity error."""
         return self.program_exit or (0 if self.session.ok else FAILED)
 
 
@@ -36,8 +36,8 @@ def run_program(
 ) -> Outcome:
     """Run the file ``target``, or with ``module`` the module of that name, with these arguments.
 
-    What the program prints goes where it prints it. Raises LaunchError for a GPU that is not known, and
-    KeyboardInterrupt.
+    The program prints to the standard output and error, as it would by itself. Raises LaunchError for an
+    unknown GPU, and KeyboardInterrupt.
     """
     with emulated(gpu) as session, _as_started(target, arguments, module):
         try:
@@ -58,7 +58,7 @@ def run_program(
 
 @contextlib.contextmanager
 def _as_started(target: str, arguments: Sequence[str], module: bool) -> Iterator[None]:
-    """The command line and the folder of imports that the program would have."""
+    """Set the command line and the import path that the program would have by itself."""
     before = sys.argv, sys.path
     sys.argv = [target, *arguments]
     sys.path = ["" if module else str(Path(target).resolve().parent), *sys.path]
@@ -69,14 +69,14 @@ def _as_started(target: str, arguments: Sequence[str], module: bool) -> Iterator
 
 
 def _exit(code: object) -> tuple[int, str | None]:
-    """What ``sys.exit`` means by its argument: a code, or a message with code 1."""
+    """Return the exit code and message that the argument of ``sys.exit`` means; a message means code 1."""
     if code is None:
         return 0, None
     return (code, None) if isinstance(code, int) else (FAILED, str(code))
 
 
 def _sentence(error: EmulatorError) -> str:
-    """What the emulator has to say, and the line of the program where it came up."""
+    """Return the emulator's message, with the line of the program where the error came up."""
     if hasattr(error, "line"):
         return str(error)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
@@ -84,7 +84,7 @@ def _sentence(error: EmulatorError) -> str:
 
 
 def _of_program(error: Exception) -> Exception:
-    """The error without the frames that started the program."""
+    """Return the error without the frames that started the program."""
     step = error.__traceback__
     while step is not None and _is_ours(step.tb_frame.f_code.co_filename):
         step = step.tb_next

@@ -1,4 +1,4 @@
-"""What is active while a program is emulated, and what it leaves behind: launches, counts, findings."""
+"""Sessions: one is active while a program is emulated, and records its launches, counts and findings."""
 
 import os
 import threading
@@ -25,7 +25,7 @@ _OF_NUMBA = {*cuda.__path__, *kernels.__path__}
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch that was emulated: of which kernel, from where, how large, and the emulator's report."""
+    """One emulated launch: its kernel, where the program launched it, its sizes, the emulator's report."""
 
     kernel: str
     file: str  # of the kernel
@@ -33,13 +33,13 @@ class Launch:
     launched_in: tuple[str, int]  # file and line
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    fixed_shared_bytes: int  # of the arrays of fixed shape
+    fixed_shared_bytes: int  # of the shared arrays of fixed shape
     report: Report = field(repr=False)
 
 
 @dataclass
 class Found:
-    """A finding of one or more launches; ``launches`` says how many, ``count`` how many lanes in all."""
+    """A finding of one or more launches; ``launches`` counts them, and ``count`` their lanes in all."""
 
     severity: str
     kind: str
@@ -59,8 +59,8 @@ class Found:
 class Session:
     """An emulated GPU and what has run on it since the session began.
 
-    ``launches``: a :class:`Launch` each, in order; ``findings``: a :class:`Found` for each problem, errors
-    first; ``gpu``: the GPU's profile. ``print(session)`` shows a summary.
+    ``launches`` has a :class:`Launch` for each launch, in order; ``findings`` has a :class:`Found` for each
+    problem, errors first; ``gpu`` is the GPU's profile. ``print(session)`` shows a summary.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Session:
             self.launches.append(Launch(function.__name__, *place, launched_in, grid, block, fixed, report))
 
     def fixed_shared_bytes(self, function: Callable) -> int:
-        """Bytes of a kernel's shared arrays of fixed shape, as far as a launch has shown them."""
+        """Return the bytes of a kernel's shared arrays of fixed shape, or 0 before its first launch."""
         place = (function.__code__.co_filename, function.__code__.co_firstlineno)
         return max(
             (one.fixed_shared_bytes for one in self.launches if (one.file, one.line) == place), default=0
@@ -117,18 +117,18 @@ class Session:
         return summary.as_text(self)
 
     def as_dict(self) -> dict:
-        """Launches with their counts, and findings, as plain data for JSON."""
+        """Return the launches with their counts, and the findings, as plain data for JSON."""
         return summary.as_data(self)
 
 
 def found_in(launches: Sequence[Launch]) -> list[Found]:
-    """The findings of launches, those of one place and kind together; errors first, then in source order.
+    """Return the findings of launches, merged by place and kind: errors first, then in source order.
 
-    In numba.cuda's own code, as in ``cuda.reduce``, errors are advice and advice is left out: no program can
-    follow it.
+    In numba.cuda's own code, such as ``cuda.reduce``, errors become advice and advice is left out, because
+    no program can change that code.
     """
     together: dict[tuple, Found] = {}
-    latest: dict[tuple, Launch] = {}  # in which a finding was seen: one launch may have it in two forms
+    latest: dict[tuple, Launch] = {}  # the last with a finding: one launch may have it in two forms
     for launch in launches:
         for one in launch.report.findings:
             file = launch.report.file_of(one)
@@ -156,9 +156,9 @@ def emulated(
     """Within this block numba.cuda is the emulator's: kernels run without a GPU, and are checked and counted.
 
     gpu: whose limits hold, such as "h200" (the default), "ada" or "8.6". step_limit: iterations that any one
-    loop of a kernel may run. as_compiled: every launch's report also has ``as_compiled``, how little compiled
-    code may access, which takes longer. At the end of the block, after an error as well, numba.cuda is as
-    before.
+    loop of a kernel may run. as_compiled: every launch's report also has ``as_compiled``, the least that
+    compiled code can access, which takes longer. The end of the block restores numba.cuda, after an error
+    as well.
     Raises LaunchError if the emulator does not know the GPU.
     """
     session = Session(gpu, step_limit, as_compiled)
@@ -170,7 +170,7 @@ def emulated(
 
 
 def begin(session: Session) -> Callable[[], None]:
-    """Let numba.cuda be the session's; returns what ends it. Sessions end in reverse order."""
+    """Make numba.cuda the session's; return a function that ends this. Sessions end in reverse order."""
     restore = replacing.replace() if state.active() is None else None
     state.enter(session)
 

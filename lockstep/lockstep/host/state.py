@@ -1,4 +1,4 @@
-"""Which session is active. There is one for the whole process, as there would be one GPU."""
+"""The active session. The whole process shares one, as it would share one GPU."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ _sessions: list = []
 
 
 def active() -> Any:
-    """The session that numba.cuda's host side belongs to at the moment, or None."""
+    """Return the session that numba.cuda's host side belongs to at the moment, or None."""
     return _sessions[-1] if _sessions else None
 
 
 def current() -> Any:
-    """The active session. Raises RuntimeError outside of any."""
+    """Return the active session. Raises RuntimeError if there is none."""
     if not _sessions:
         raise RuntimeError(
             "this belongs to an emulated GPU, and no session of it is active: with emulated():"

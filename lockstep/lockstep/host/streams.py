@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from .errors import INVALID_HANDLE, DriverError
 from .state import current
 
-LEGACY, PER_THREAD = 1, 2  # the handles that CUDA gives these two
+LEGACY, PER_THREAD = 1, 2  # CUDA's handles of these two streams
 _handles = itertools.count(0x1000)
 
 
 class Stream:
-    """A stream: all that is queued in it is done as soon as it is queued."""
+    """A stream. Work queued in it is done at once."""
 
     def __init__(self, handle: int, name: str):
         self.handle, self._name = handle, name
@@ -37,11 +37,11 @@ class Stream:
         yield self
 
     def add_callback(self, callback, arg=None) -> None:
-        """Call ``callback(stream, status, arg)``, at once."""
+        """Call ``callback(stream, status, arg)`` at once."""
         callback(self, 0, arg)
 
     def async_done(self) -> asyncio.Future:
-        """An awaitable that is done, with this stream as its result."""
+        """Return an awaitable that is done already, with this stream as its result."""
         future = asyncio.get_running_loop().create_future()
         future.set_result(self)
         return future
@@ -66,7 +66,7 @@ class Event:
         """Nothing is outstanding."""
 
     def elapsed_time(self, evtend: "Event") -> float:
-        """Milliseconds that the emulator took from here to ``evtend``."""
+        """Return the milliseconds that the emulator took from this event to ``evtend``."""
         for event in (self, evtend):
             if event._when is None or not event.timing:
                 why = "has not been recorded" if event.timing else "was made with timing=False"
@@ -92,7 +92,7 @@ def per_thread_default_stream() -> Stream:
 
 
 def external_stream(ptr: int) -> Stream:
-    """The stream of another library, which has nothing outstanding here either."""
+    """Return the stream of another library, which has nothing outstanding here either."""
     stream = Stream(int(ptr), "external stream")
     stream.external = True
     return stream

@@ -1,4 +1,4 @@
-"""What a session has seen, as text for people and as plain data for machines."""
+"""A session's launches and findings as text for people, and as plain data for machines."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -33,13 +33,13 @@ def _launch_data(launch: Any) -> dict[str, Any]:
 
 
 def notes(session: Any) -> Iterator[str]:
-    """What a reader must know to trust the numbers."""
+    """Yield what a reader must know before trusting the numbers."""
     if session.times_read:
         yield from TIMES
 
 
 def as_text(session: Any) -> str:
-    """Launches by kernel with their counts, findings, and what they add up to."""
+    """Return a table of launches by kernel with their counts, then the findings and a total."""
     found = session.findings
     lines = [*_table(session.launches), ""] if session.launches else []
     lines += [_placed(one) for one in found]
@@ -66,7 +66,7 @@ def _number(count: int, what: str) -> str:
 
 
 def _table(launches: Sequence) -> Iterator[str]:
-    """A row for each kernel: how often it was launched, and what that cost in all."""
+    """Yield a row for each kernel: how often it was launched, and what that cost in all."""
     rows: dict[tuple, list[int]] = {}
     for launch in launches:
         cost = [1, *launch.report.totals().values()]
@@ -86,9 +86,9 @@ def _placed(found: Any) -> str:
 
 
 def short(path: str) -> str:
-    """A path as seen from the current folder, if it lies below that."""
+    """Return a path relative to the current folder if it lies below that."""
     try:
         relative = os.path.relpath(path)
-    except ValueError:  # another drive
+    except ValueError:  # it is on another drive
         return path
     return path if relative.startswith("..") else relative

@@ -1,4 +1,4 @@
-"""``vectorize(target="cuda")``: an element's function becomes a kernel over broadcast arrays."""
+"""``vectorize(target="cuda")`` turns a function of elements into a kernel over broadcast arrays."""
 
 import functools
 import inspect
@@ -25,7 +25,7 @@ def {name}({inputs}, out):
 
 
 def vectorize(ftylist_or_function: Any = (), **options: Any) -> Any:
-    """``cuda.vectorize`` with signatures, or without any, as a decorator or called with the function."""
+    """Make a ufunc, as ``cuda.vectorize`` does: as a decorator with signatures, or of a function alone."""
     if callable(ftylist_or_function) and not signed.is_signature(ftylist_or_function):
         return Ufunc(ftylist_or_function, [])
     given = ftylist_or_function if isinstance(ftylist_or_function, list) else [ftylist_or_function]
@@ -33,7 +33,7 @@ def vectorize(ftylist_or_function: Any = (), **options: Any) -> Any:
 
 
 class Ufunc:
-    """A function of elements that takes arrays: it returns one on the device where it is given one there."""
+    """A function of elements that takes arrays. If one of them is on the device, so is the result."""
 
     def __init__(self, function: Callable, given: list):
         functools.update_wrapper(self, function)
@@ -64,13 +64,13 @@ class Ufunc:
         return host if host.shape else host[()]
 
     def reduce(self, array: Any, stream: Any = 0) -> Any:
-        """The function of all elements of an array of one dimension, two by two."""
+        """Reduce an array of one dimension to a number, by calling the function with two at a time."""
         return cuda.Reduce(self.py_func)(array, stream=stream)
 
     def _types(self, args: Sequence[Any], inputs: Sequence[np.ndarray]) -> tuple[list, np.dtype]:
-        """The dtypes of the inputs and of the result, by the signature that arrays have exactly.
+        """Return the dtypes of the inputs and of the result, from the signature that fits the arrays exactly.
 
-        Numbers decide between signatures where they can, and are cast otherwise.
+        If a signature fits the scalars exactly too, that one is taken; otherwise scalars are cast.
         """
         given = [array.dtype for array in inputs]
         arrays = [None if np.isscalar(arg) else dtype for arg, dtype in zip(args, given)]
@@ -92,14 +92,14 @@ class Ufunc:
 
 
 def _flat(array: np.ndarray, shape: tuple, dtype: np.dtype) -> DeviceNDArray:
-    """An input on the device, as the kernel takes it: broadcast, cast and in one dimension."""
+    """Return an input as the kernel takes it: on the device, broadcast, cast and in one dimension."""
     copy = device_array(shape, dtype)
     copy.memory[...] = array
     return copy.ravel()
 
 
 def _kernel(function: Callable, given: list) -> Kernel:
-    """The kernel of a function of elements. Its source is put where Python looks for sources."""
+    """Make the kernel of a function of elements, and put its source where Python looks for sources."""
     inputs = [f"x{number}" for number in range(len(inspect.signature(function).parameters))]
     text = KERNEL.format(
         name=_identifier(function),
@@ -114,12 +114,12 @@ def _kernel(function: Callable, given: list) -> Kernel:
 
 
 def _identifier(function: Callable) -> str:
-    """The name of a function that a definition may have: a lambda is called ``<lambda>``."""
+    """Return a name for a definition: the function's own unless it is a lambda, called ``<lambda>``."""
     return function.__name__ if function.__name__.isidentifier() else "element"
 
 
 def for_targets(real: Callable, for_cuda: Callable) -> Callable:
-    """``numba.vectorize`` or ``guvectorize`` that leaves all targets but "cuda" to Numba."""
+    """Wrap ``numba.vectorize`` or ``guvectorize``, and leave all targets but "cuda" to Numba."""
 
     @functools.wraps(real)
     def chosen(*args: Any, **options: Any) -> Any:
