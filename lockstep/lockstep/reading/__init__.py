@@ -1,1 +1,1 @@
-"""What a kernel's source says before it runs: names, constants, pruned branches, needed accesses."""
+"""Reads a kernel's source before it runs: its names, constants, dead branches and needed accesses."""

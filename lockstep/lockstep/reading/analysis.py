@@ -1,7 +1,8 @@
-"""What can be known about a kernel from its source alone.
+"""Facts about a kernel that follow from its source alone.
 
-Which variables are live after a loop, which arrays it touches, which indices are known at compile time, and
-which loops may run all their iterations at once, or go on with few lanes, without changing a result.
+They say which variables are live after a loop, which arrays a loop touches, which indices are known at
+compile time, and which loops may run all their iterations at once, or go on with few lanes, without changing
+a result.
 """
 
 import ast
@@ -19,7 +20,7 @@ def names_in(node, context=ast.Load) -> set[str]:
 
 
 def walk_here(node):
-    """Like ``ast.walk``, but not into functions and lambdas, whose code runs elsewhere."""
+    """Yield nodes like ``ast.walk``, but do not enter functions and lambdas: their code runs elsewhere."""
     todo = [node]
     while todo:
         node = todo.pop()
@@ -29,7 +30,7 @@ def walk_here(node):
 
 
 def assigned_names(statements) -> set[str]:
-    """Names assigned by the statements and by what they contain."""
+    """Return the names that the statements, or statements inside them, assign."""
     inside = [node for statement in statements for node in walk_here(statement)]
     assigned = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return assigned | {n.name for n in inside if isinstance(n, ast.FunctionDef)}
@@ -55,7 +56,11 @@ def jumps_out(node) -> bool:
 
 
 class Liveness:
-    """For every loop: the variables read after it, and those its body reads before it assigns them."""
+    """Liveness analysis of loops, by the id of the loop.
+
+    ``after``: the variables that are live after it. ``carried``: those that its body reads before assigning
+    them, so that one iteration may get them from another.
+    """
 
     def __init__(self, function: ast.FunctionDef):
         self.after: dict[int, set] = {}
@@ -102,7 +107,10 @@ class Liveness:
 
 
 class Aliases:
-    """The names whose arrays, or parts of them, an expression may stand for, in any order of assignments."""
+    """Alias analysis: the names whose arrays, or parts of them, an expression may stand for.
+
+    The order of assignments does not matter: a name may stand for anything that is assigned to it somewhere.
+    """
 
     _NUMBERS = ("shape", "ndim", "size", "dtype", "strides", "itemsize", "nbytes")
 
@@ -122,7 +130,7 @@ class Aliases:
             self.sources.setdefault(name, []).append(value)
 
     def of(self, node) -> set[str]:
-        """The names, those that are reached through other names included."""
+        """Return the names, including those that are reached through other names."""
         found, open_ = set(), self._direct(node)
         while open_:
             found |= open_
@@ -158,7 +166,7 @@ class Aliases:
 
 
 def hangs_on_memory(loop: ast.While, may_change) -> bool:
-    """Does the end of a loop depend on what it finds in memory? ``may_change``: is an expression a load?"""
+    """Does the end of a loop depend on what it loads? ``may_change`` says whether an expression is a load."""
     loose: set = set()
 
     def depends(expression) -> bool:
@@ -166,7 +174,7 @@ def hangs_on_memory(loop: ast.While, may_change) -> bool:
         return any(map(may_change, nodes)) or any(isinstance(n, ast.Name) and n.id in loose for n in nodes)
 
     def spread(statements, under):
-        """Variables that depend on memory, by their value or by a branch."""
+        """Collect the variables that depend on memory, through their value or through a branch."""
         for node in statements:
             inner = under
             if isinstance(node, (ast.If, ast.While)):
@@ -193,7 +201,7 @@ def hangs_on_memory(loop: ast.While, may_change) -> bool:
 
 # ---- numbers known at compile time ----
 
-SIGNS = {  # of arithmetic, as Python computes them
+SIGNS = {  # the operators of arithmetic, and Python's functions for them
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -214,7 +222,7 @@ SIGNS = {  # of arithmetic, as Python computes them
 
 
 def folded(node) -> bool | int | float | complex | None:
-    """The number that Python itself makes of an expression of constants, before Numba sees it; else None."""
+    """Return the number to which Python folds an expression of constants, before Numba sees it, or None."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, (bool, int, float, complex)) else None
     if isinstance(node, ast.UnaryOp):
@@ -228,7 +236,7 @@ def folded(node) -> bool | int | float | complex | None:
     if isinstance(node.op, (ast.Pow, ast.LShift)) and operands[1] > 128:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ~True is on its way out of Python
+        warnings.simplefilter("ignore")  # Python warns that ~True is deprecated
         try:
             number = SIGNS[type(node.op)](*operands)
         except (ArithmeticError, TypeError, ValueError):
@@ -241,7 +249,7 @@ def folded(node) -> bool | int | float | complex | None:
 
 
 def static_names(function: ast.FunctionDef, constants: set[str], is_range) -> set[str]:
-    """Variables whose value is known at compile time once loops of known length are unrolled."""
+    """Return the variables whose value is known at compile time once loops of known length are unrolled."""
     sources: dict[str, list] = {}
     for node in walk(function):
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
@@ -285,7 +293,7 @@ def is_static(node, static: set[str]) -> bool:
         return is_static(node.left, static) and is_static(node.right, static)
     if isinstance(node, ast.UnaryOp):
         return is_static(node.operand, static)
-    if isinstance(node, ast.Subscript):  # of a tuple
+    if isinstance(node, ast.Subscript):  # it may be an element of a tuple
         return is_static(node.value, static) and isinstance(node.slice, ast.Constant)
     if isinstance(node, ast.Slice):
         return all(part is None or is_static(part, static) for part in (node.lower, node.upper, node.step))
@@ -299,7 +307,7 @@ def is_static(node, static: set[str]) -> bool:
 
 
 def is_part(index: ast.expr) -> bool:
-    """Does the index alone say that it names more than one element: a slice, `...` or `None` in it?"""
+    """Does the index alone show that it selects more than one element? It then has a slice, ... or None."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     return any(
         isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value in (None, ...))
@@ -308,9 +316,9 @@ def is_part(index: ast.expr) -> bool:
 
 
 def computed_size(shape: ast.expr, function: ast.FunctionDef) -> ast.expr | None:
-    """The part of an array's shape that a kernel computes, or None: Numba accepts only numbers and names.
+    """Return the part of an array's shape that a kernel computes, or None.
 
-    It accepts neither a sum of two constants nor a variable that holds one.
+    Numba accepts only numbers and names: neither a sum of two constants nor a variable that holds such a sum.
     """
     return _computed(shape, _assigned_values(function), set())
 
@@ -364,11 +372,11 @@ class BatchTest:
 
     def __init__(self, liveness: Liveness, resolve):
         self.liveness, self.resolve = liveness, resolve
-        self.verdicts: dict[int, tuple] = {}  # the loop is kept: no other node may get its id
+        self.verdicts: dict[int, tuple] = {}  # it keeps each loop, so that no other node gets the same id
         self.reductions: dict[int, list[int]] = {}  # id of an AugAssign -> ids of the loops it reduces over
 
     def examine(self, loop, variable: str, body) -> Touched | None:
-        """The arrays touched if the iterations may run at once, else None."""
+        """Return the arrays touched if the iterations may run at once, else None."""
         if id(loop) not in self.verdicts:
             self.verdicts[id(loop)] = loop, self._examine(loop, variable, body)
         return self.verdicts[id(loop)][1]
@@ -390,7 +398,7 @@ class BatchTest:
 
     @staticmethod
     def _reductions(body):
-        """The ``name += ...`` statements by name; None if one is conditional or used elsewhere."""
+        """Return the ``name += ...`` statements by name; None if one is conditional or used elsewhere."""
         found = {}
         for statement in _unconditional(body):
             if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
@@ -438,7 +446,7 @@ class BatchTest:
         return False
 
     def _is_range(self, node) -> bool:
-        """``range(...)``, also in ``unroll(range(...))``."""
+        """Is it ``range(...)``, or that inside a call such as ``unroll(range(...))``?"""
         if not isinstance(node, ast.Call):
             return False
         if getattr(self.resolve(node.func), "kind", "") == "range":
@@ -459,7 +467,7 @@ class BatchTest:
             if which == "stores" or isinstance(node.value, (ast.IfExp, ast.BoolOp)):
                 return False
             if isinstance(node.value, ast.Attribute) and node.value.attr in ("real", "imag"):
-                return False  # of an array: the same memory under another name
+                return False  # a part of an array is the same memory under another name
             return self._value(node.value, touched) and self._value(node.slice, touched)
         touched.add(which, node.value.id, node.slice)
         return self._value(node.slice, touched)
@@ -511,7 +519,7 @@ def _unconditional(body):
         if isinstance(statement, ast.For):
             yield from _unconditional(statement.body)
         elif isinstance(statement, ast.If):
-            for inner in walk(statement):  # a conditional reduction: shown as a subtraction, so refused
+            for inner in walk(statement):  # yield a conditional reduction as a subtraction, which is refused
                 if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
                     yield ast.copy_location(ast.AugAssign(inner.target, ast.Sub(), inner.value), inner)
         else:
@@ -519,7 +527,7 @@ def _unconditional(body):
 
 
 def _definitions(body) -> dict[str, list]:
-    """The expressions assigned to the private variables of a body."""
+    """Return the expressions assigned to each private variable of a body."""
     found: dict[str, list] = {}
     for top in body:
         for node in walk(top):
@@ -531,7 +539,7 @@ def _definitions(body) -> dict[str, list]:
 
 
 def pairs(node: ast.Assign):
-    """(target, value) of an assignment; ``a, b = c, d`` gives two."""
+    """Yield each (target, value) of an assignment; ``a, b = c, d`` has two."""
     for target in node.targets:
         both_tuples = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
         if both_tuples and len(target.elts) == len(node.value.elts):
@@ -559,7 +567,7 @@ def _moves(index, variable, definitions, body) -> bool:
 
 
 def _linear(node, variable, definitions, inner, depth=0) -> bool:
-    """Is it the variable, a multiple of it, or a sum of one such term and terms fixed in inner loops?"""
+    """Is a node the variable, a multiple of it, or a sum of one such term and terms fixed in inner loops?"""
     if isinstance(node, ast.Name):
         if node.id == variable:
             return True
@@ -586,8 +594,8 @@ def _linear(node, variable, definitions, inner, depth=0) -> bool:
 class NarrowTest:
     """May a loop go on with its active lanes alone? It may if each lane computes by itself.
 
-    So its body only computes, and reads and writes arrays that are parameters (those in global memory; the
-    machine checks that): no barrier, no warp function, nothing that asks which thread it is.
+    Its body may therefore only compute, and read and write arrays that are parameters. (The machine checks
+    that these lie in global memory.) It has no barrier, no warp function, and never asks which thread it is.
     """
 
     def __init__(self, translator):
@@ -595,7 +603,7 @@ class NarrowTest:
         self.verdicts: dict[int, tuple] = {}  # as in BatchTest
 
     def variables(self, loop) -> list[str] | None:
-        """The variables that the loop uses, in alphabetical order; None if it may not be narrowed."""
+        """Return the variables that the loop uses, in alphabetical order; None if it may not be narrowed."""
         if id(loop) not in self.verdicts:
             used = {n.id for n in walk(loop) if isinstance(n, ast.Name)} & self.translator.locals
             verdict = self.translator.with_tracked(used) if self._statement(loop) else None
@@ -628,7 +636,7 @@ class NarrowTest:
         return isinstance(node, ast.Name) or (isinstance(node, ast.Subscript) and self._element(node))
 
     def _element(self, node) -> bool:
-        """An element of a parameter, or of a tuple such as ``x.shape``."""
+        """Is it an element of a parameter, or of a tuple such as ``x.shape``?"""
         base = node.value
         if isinstance(base, ast.Attribute):
             return base.attr == "shape" and isinstance(node.ctx, ast.Load) and self._value(node.slice)
@@ -652,7 +660,7 @@ class NarrowTest:
         return isinstance(node, plain) and all(map(self._value, parts))
 
     def _attribute(self, node) -> bool:
-        """``x.shape``, ``math.pi`` or ``cuda.blockDim.x``, but not ``cuda.threadIdx.x``."""
+        """Is it the same for all lanes, like ``x.shape`` or ``cuda.blockDim.x``, not ``cuda.threadIdx.x``?"""
         if self.translator._chain(node) is None:
             return isinstance(node.value, ast.Name)
         found = self.translator._resolve(node)

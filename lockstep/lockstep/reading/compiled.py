@@ -1,8 +1,9 @@
-"""Kernels and device functions as they were compiled: Numba reads the names from outside them only once.
+"""Remembers kernels and device functions with the constants that Numba compiled into them.
 
-A constant that changes afterwards has its old value in the kernel, until the function is defined again.
-Kernels and device functions are compiled for each combination of types that they are called with, so each
-combination keeps the constants of its first launch; with signatures, those of the function's definition.
+Numba reads the names from outside a function only once, when it compiles it. A constant that changes
+afterwards has its old value in the kernel, until the function is defined again. Numba compiles a function for
+each combination of types that it is called with, so each combination keeps the constants of its first launch.
+With signatures Numba compiles where the function is defined, and the constants are those of that moment.
 """
 
 import numpy as np
@@ -11,18 +12,18 @@ from lockstep.frozen import as_defined, closure_of, frozen, globals_of
 from lockstep.memory.storage import layout_of
 from lockstep.values.dtypes import dtype_of
 
-_ATTRIBUTE = "_emulator_compiled"  # of a dispatcher: types of arguments -> function
+_ATTRIBUTE = "_emulator_compiled"  # an attribute of dispatchers: types of arguments -> function
 
 
 def function_of(dispatcher, key, signed):
-    """A kernel's function: as it was compiled for these types, or as it is now."""
+    """Return a kernel's function as it was compiled for these types, or else as it is now."""
     if signed:
         return as_defined(dispatcher) or dispatcher.py_func
     return _kept(dispatcher).get(key, dispatcher.py_func)
 
 
 def changed(dispatcher) -> dict:
-    """Types of arguments -> the function compiled for them, where its constants are not those of now."""
+    """Return the compiled functions whose constants have changed since, by the types of their arguments."""
     now, same, found = dispatcher.py_func, {}, {}
     for key, function in _kept(dispatcher).items():
         if id(function) not in same:
@@ -33,7 +34,7 @@ def changed(dispatcher) -> dict:
 
 
 def keep(dispatcher, keys):
-    """Note that a function has been compiled for these types: its constants are what they are now."""
+    """Note that a function has been compiled for these types, with its present constants."""
     new = keys - _kept(dispatcher).keys()
     if new and hasattr(dispatcher, "__dict__"):
         copy = frozen(dispatcher.py_func)
@@ -41,7 +42,7 @@ def keep(dispatcher, keys):
 
 
 def key_of(args) -> tuple:
-    """Equal for arguments of the same types."""
+    """Return a key that is equal for arguments of the same types."""
     return tuple(map(_type_of, args))
 
 
@@ -58,7 +59,7 @@ def _type_of(value):
 
 
 def _alike(one, other) -> bool:
-    """Have two copies of a function the same constants?"""
+    """Do two copies of a function have the same constants?"""
     a, b = globals_of(one), globals_of(other)
     values = [(a.get(name), b.get(name)) for name in a.keys() | b.keys()]
     inside = closure_of(one), closure_of(other)

@@ -1,8 +1,8 @@
-"""Functions and lambdas inside a kernel become device functions.
+"""Turns the functions and lambdas inside a kernel into device functions.
 
-Numba puts the code of such a function in the place of each call, where it has the types of that call. So has
-a device function. The kernel's variables that it uses become its first parameters, and each call passes them
-on: as in Numba, a call finds the value that they have at that moment.
+Numba inlines such a function at each call, so its variables get the types of that call. A device function
+gets them too. The kernel's variables that the function uses become its first parameters, and each call passes
+them on: as in Numba, a call sees the values that they have at that moment.
 """
 
 import ast
@@ -20,11 +20,11 @@ from .simplify import simplified
 from .source import Source, parse, source_of
 from .trees import walk
 
-_ATTRIBUTE = "_emulator_inside"  # of a function made here: what is read in place of its source
+_ATTRIBUTE = "_emulator_inside"  # an attribute of functions made here: what to read in place of their source
 
 
 class Inside(NamedTuple):
-    """A function inside another one. ``definition``: with the parameters that it has as a device function."""
+    """A function inside another one. ``definition`` has the parameters that a device function needs."""
 
     source: Source
     definition: ast.FunctionDef
@@ -34,10 +34,10 @@ class Inside(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A function without those inside it. ``shown``: new names -> names in the source.
+    """A function without the functions inside it. ``shown``: new names -> names in the source.
 
     ``own``: the source with empty lines in place of the functions inside. ``inside``: name -> Inside.
-    Of branches whose conditions are known, ``definition`` has only those that are taken.
+    ``definition`` has no dead branches: where a condition is known, it has only the branch that is taken.
     """
 
     source: Source
@@ -57,20 +57,23 @@ class _Parsed(NamedTuple):
 
 
 _cache: dict = {}
-_CACHE_SIZE = 600  # two for a function
+_CACHE_SIZE = 600  # a function takes two entries
 
 
 def read(function) -> Read:
-    """Raises UnsupportedKernel if the source is not found, or for a function inside that Numba refuses."""
+    """Read a function's source, and take the functions inside out of it.
+
+    Raises UnsupportedKernel if the source is not found, or for a function inside that Numba refuses.
+    """
     parsed = _parsed(function)
     known = outcomes(parsed.conditions, function)
-    return _kept((*_place(function), known), lambda: _read(function, parsed, known))
+    return _cached((*_place(function), known), lambda: _read(function, parsed, known))
 
 
 def identity(function) -> tuple:
-    """What the code of a function depends on, besides the types of its constants.
+    """Return what the code of a function depends on, besides the types of its constants.
 
-    Its file belongs to it: in a notebook, a comment that silences a finding changes only the file.
+    The file is a part of this: in a notebook, a comment that silences a finding changes only the file.
     """
     try:
         return *_place(function), outcomes(_parsed(function).conditions, function)
@@ -82,7 +85,7 @@ def _place(function) -> tuple:
     return function.__code__, function.__code__.co_filename
 
 
-def _kept(key, make):
+def _cached(key, make):
     if key not in _cache:
         if len(_cache) >= _CACHE_SIZE:
             del _cache[next(iter(_cache))]
@@ -91,7 +94,7 @@ def _kept(key, make):
 
 
 def _parsed(function) -> _Parsed:
-    return _kept(_place(function), lambda: _parse(function))
+    return _cached(_place(function), lambda: _parse(function))
 
 
 def _parse(function) -> _Parsed:
@@ -119,7 +122,7 @@ def _has_code_inside(code) -> bool:
 
 
 def environment(function) -> dict:
-    """Every name that the function does not assign itself, with what it stands for."""
+    """Return every name that the function does not assign itself, with what the name stands for."""
     values = names.environment(function)
     if not _has_code_inside(function.__code__):
         return values
@@ -151,7 +154,7 @@ def _compiled(definition, filename, source, shown) -> Inside:
 def _without(source: Source, inside: dict) -> Source:
     lines = list(source.lines)
     for definition in inside.values():
-        if definition.body[0] is not getattr(definition, "expression", None):  # a lambda is a part of a line
+        if definition.body[0] is not getattr(definition, "expression", None):  # a lambda is part of a line
             for line in range(definition.lineno, definition.end_lineno + 1):
                 lines[line - source.start] = "\n"
     return Source(lines, source.start)
@@ -182,8 +185,7 @@ class _Lifting:
     # ---- finding them ----
 
     def _find(self):
-        taken = _Taken(self)
-        self.definition.body = taken.block(self.definition.body)
+        self.definition.body = _TakeOut(self).block(self.definition.body)
 
     def add(self, name, node):
         """Note the function ``node``, a definition or a lambda."""
@@ -211,7 +213,7 @@ class _Lifting:
     # ---- the variables that they use ----
 
     def _passed(self, name, through=()) -> list[str]:
-        """The kernel's variables that a function uses itself, or in those that it calls."""
+        """Return the kernel's variables that a function uses, itself or in the functions that it calls."""
         if name in through:
             self._refuse(self.inside[name], f"{name} calls itself; only a function outside the kernel can")
         used = self.used[name]
@@ -219,7 +221,7 @@ class _Lifting:
         return sorted((used & self.variables).union(*called))
 
     def _check_order(self):
-        """Numba wants a variable to be set before the function that uses it is defined."""
+        """Require each variable to be set above the definition of a function that uses it, as Numba does."""
         first = {a.arg: 0 for a in ast.walk(self.definition.args) if isinstance(a, ast.arg)}
         for node in walk(self.definition):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -234,7 +236,7 @@ class _Lifting:
                     )
 
     def _extend_calls(self, definition, own):
-        """Let the calls pass on what the functions use; ``own``: the functions around the calls."""
+        """Make the calls pass on the variables that the functions use; ``own``: the functions around them."""
         hidden = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)} if own else set()
         hidden |= assigned_names(definition.body) if own else set()
         for node in ast.walk(definition):
@@ -258,7 +260,7 @@ def _is_literal(node) -> bool:
 
 
 def _outer_names(definition) -> set[str]:
-    """The names that a function, or one inside it, takes from around it."""
+    """Return the names that a function, or one inside it, takes from around it."""
     own = assigned_names(definition.body) | {
         a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)
     }
@@ -274,7 +276,7 @@ def _outer_names(definition) -> set[str]:
     return found - own
 
 
-class _Taken(ast.NodeTransformer):
+class _TakeOut(ast.NodeTransformer):
     """Takes definitions, and lambdas that are assigned or called, out of a function."""
 
     def __init__(self, lifting):

@@ -1,9 +1,10 @@
-"""Which loads and stores a compiler cannot leave out: those whose value is needed for certain.
+"""Finds the loads and stores that no compiler can leave out, because their values are needed on every path.
 
-A value is needed if it reaches memory, an atomic, or a condition that decides about one of these. Going
-backwards through a function's source, :class:`_Flow` knows before each statement which variables are needed:
-on some path (what the compiler keeps at all) or on every one (what it cannot move into a branch either). A
-loop is not moved into a branch: what it computes is needed if it is needed on some path.
+A value is needed if it reaches memory, an atomic, or a condition that decides about one of these. This is
+liveness analysis: :class:`_Flow` goes backwards through a function's source, and knows before each statement
+which variables are needed. It goes once for some path (a compiler may delete what no path needs) and once for
+every path (a compiler may move into a branch what only that branch needs). Compilers move no loops into
+branches, so what a loop computes is needed if some path needs it.
 """
 
 import ast
@@ -15,13 +16,13 @@ from .pruning import conditions, outcomes, prune
 from .source import parse, source_of
 from .trees import children, walk
 
-# What the lanes of a warp or a block do together: if its value is needed at all, every lane takes part.
+# The lanes of a warp or a block call these together: if one of them needs the value, every lane takes part.
 _TOGETHER = ("shfl", "all_sync", "any_sync", "ballot_sync", "eq_sync", "match_", "syncthreads_", "reduce_")
 _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
 def surely_needed(kernel) -> set[tuple]:
-    """(file, line, column) of the loads, stores and calls that a kernel and its functions must do."""
+    """Return (file, line, column) of the loads, stores and calls that a kernel and its functions must do."""
     program = _Program()
     program.add(kernel)
     while not program.settled:
@@ -32,7 +33,8 @@ def surely_needed(kernel) -> set[tuple]:
 class _Program:
     """A kernel and all its device functions.
 
-    ``unsure``: functions whose result some call does not need on every path; ``unused``: on none.
+    ``unsure``: functions with a call whose result is not needed on every path. ``unused``: functions with a
+    call whose result is needed on no path.
     """
 
     def __init__(self):
@@ -56,7 +58,7 @@ class _Program:
                     self.add(callee.function)
 
     def callee(self, node: ast.Call, names):
-        """What a call outside the function stands for; None if that is not known."""
+        """Return what a call's name from outside the function stands for; None if that is not known."""
         path, func = [], node.func
         while isinstance(func, ast.Attribute):
             path.append(func.attr)
@@ -67,16 +69,17 @@ class _Program:
         return value
 
     def look(self):
-        """Look at each function once; again if a result turns out not to be needed."""
+        """Look at each function once; look again if that found more results that are not needed."""
         known, self.needed, self._parameters = len(self.unsure) + len(self.unused), set(), {}
         for code in self.functions:
             self._flow(code, code not in self.unused, code not in self.unsure, self.needed)
         self.settled = len(self.unsure) + len(self.unused) == known
 
     def parameters(self, code, used: bool, needed: bool) -> tuple[set, set]:
-        """The parameters that a function needs on some path and on every one; none of one that calls itself.
+        """Return the parameters that a function needs on some path, and those it needs on every path.
 
-        used, needed: whether its result is needed on some path, and on every one.
+        used, needed: whether its result is needed on some path, and on every path. A function's call of
+        itself counts as needing none.
         """
         key = code, used, needed
         if key not in self._parameters:
@@ -93,7 +96,10 @@ class _Program:
 
 
 class _Flow:
-    """One look through one function; ``somewhere``: the one before, for what is needed on some path."""
+    """One pass over a function: it finds what some path needs or, given that pass, what every path needs.
+
+    ``somewhere``: the earlier pass, which found what some path needs.
+    """
 
     def __init__(self, program, function, names, result_needed, marked, somewhere=None):
         self.program, self.names, self.result_needed = program, names, result_needed
@@ -120,7 +126,7 @@ class _Flow:
         if self.marking:
             self.marked.add((self.file, node.lineno, node.col_offset))
 
-    # ---- statements: what is needed before, from what is needed after ----
+    # ---- statements: each method turns what is needed after one into what is needed before it ----
 
     def _block(self, statements, need) -> set:
         for statement in reversed(statements):
@@ -143,7 +149,7 @@ class _Flow:
         return self._loop(node, need, set(), node.test)
 
     def _loop(self, node, need, targets, test) -> set:
-        """What is needed before an iteration of a loop that may end there."""
+        """Return what is needed before a loop: look at an iteration until that no longer changes."""
         need = self._block(node.orelse, need)
         self.after[id(node)] = need
         if self.somewhere is not None:
@@ -156,7 +162,7 @@ class _Flow:
         return self._iteration(node, need, head, targets, test)
 
     def _iteration(self, node, need, head, targets, test) -> set:
-        """What is needed before an iteration; ``head``: before the next one, ``need``: after the loop."""
+        """Return the need before an iteration; ``head``: that before the next, ``need``: after the loop."""
         self.loops.append((need, head))
         before = self._meet(need, self._block(node.body, head) - targets)
         self.loops.pop()
@@ -220,12 +226,12 @@ class _Flow:
                 self._target(part, need, wanted)
 
     def _assigned(self, statements) -> set:
-        """Variables that the statements assign, and local arrays that they store to."""
+        """Return the variables that the statements assign, and the local arrays that they store to."""
         stored = [n for s in statements for n in walk_here(s) if _is_store(n)]
         return assigned_names(statements) | {name for node in stored for name in _base(node)}
 
     def _matters(self, statements, need) -> bool:
-        """Whether it matters if these statements are executed."""
+        """Does it matter whether these statements are executed?"""
         inside = [node for statement in statements for node in walk_here(statement)]
         if any(
             isinstance(node, _JUMPS) or (_is_store(node) and not _base(node) & self.local) for node in inside
@@ -237,7 +243,7 @@ class _Flow:
     # ---- expressions ----
 
     def _evaluate(self, node, need, wanted):
-        """Add to ``need`` what an expression needs; of one that is not wanted, what its calls need."""
+        """Add to ``need`` what an expression needs; if its value is not wanted, only what its calls need."""
         if isinstance(node, ast.Call):
             self._call(node, need, wanted)
         elif isinstance(node, ast.BoolOp):
@@ -257,7 +263,7 @@ class _Flow:
                 self._evaluate(child, need, wanted)
 
     def _perhaps(self, node, need, wanted):
-        """Not every lane evaluates this; those that do need it."""
+        """Look at an expression that some lanes skip: only some path needs its variables, not every path."""
         self._evaluate(node, need if self.somewhere is None else set(), wanted)
 
     def _call(self, node, need, wanted):
@@ -290,7 +296,7 @@ class _Flow:
             self._evaluate(value, need, name in wanted_parameters)
 
     def _acts(self, node) -> bool:
-        """Whether a call does something besides returning a value."""
+        """Does a call do something besides returning a value?"""
         callee = self.program.callee(node, self.names)
         if isinstance(callee, Callee):
             return True
@@ -309,19 +315,19 @@ def _is_store(node) -> bool:
 
 
 def _base(node) -> set:
-    """The variable of an array that is stored to."""
+    """Return the variable whose array or record is stored to."""
     while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return {node.id} if isinstance(node, ast.Name) else set()
 
 
 def _same_element(target, value) -> bool:
-    """``x[i] = x[i]``"""
+    """Is it an assignment like ``x[i] = x[i]``, which a compiler deletes?"""
     return isinstance(target, ast.Subscript) and ast.unparse(target) == ast.unparse(value)
 
 
 def _pairs(target, value) -> list:
-    """The assignments of ``a, b = x, y``, or the one of anything else."""
+    """Return both assignments of ``a, b = x, y``, or the one of any other statement."""
     both = isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List))
     if both and len(target.elts) == len(value.elts):
         return list(zip(target.elts, value.elts))
@@ -329,14 +335,14 @@ def _pairs(target, value) -> list:
 
 
 def _arguments(function, node) -> list:
-    """(parameter, argument) of a call; of arguments that cannot be told apart, the parameter is None."""
+    """Return each (parameter, argument) of a call; the parameter is None where it cannot be told."""
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     if any(isinstance(argument, ast.Starred) for argument in node.args):
         return [(None, argument) for argument in given]
     try:
         named = {keyword.arg: keyword.value for keyword in node.keywords}
         bound = inspect.signature(function).bind(*node.args, **named).arguments
-    except TypeError:  # refused when it is called
+    except TypeError:  # the translator refuses such a call
         return [(None, argument) for argument in given]
     parts = [(name, value if isinstance(value, tuple) else (value,)) for name, value in bound.items()]
     return [(name, part) for name, values in parts for part in values]

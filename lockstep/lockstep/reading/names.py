@@ -1,4 +1,4 @@
-"""What the names in a kernel stand for: constants of its closure, types, intrinsics, other functions."""
+"""Finds what the names in a kernel stand for: constants from outside, types, intrinsics, other functions."""
 
 import builtins
 import cmath
@@ -37,7 +37,7 @@ class Refused:
 
 
 def _numpy() -> dict:
-    """NumPy as kernels see it; of its functions, Numba has code for a GPU only of some."""
+    """Return the names of NumPy for kernels. Numba has GPU code for some of its functions only."""
     without = {}
     for name, value in vars(np).items():
         if isinstance(value, np.ufunc):
@@ -56,7 +56,7 @@ _NUMPY = Namespace("numpy", _numpy())
 
 
 class Callee:
-    """A function that the kernel calls: a device function. ``dispatcher``: None for one inside the kernel."""
+    """A device function that the kernel calls. ``dispatcher`` is None for a function inside the kernel."""
 
     kind = "device"
 
@@ -65,7 +65,7 @@ class Callee:
 
 
 def python_function(kernel):
-    """The plain function of a ``cuda.jit`` kernel, of a configured one, or of a plain function itself."""
+    """Return the plain function of a ``cuda.jit`` kernel, configured or not; return a plain one as it is."""
     kernel = getattr(kernel, "dispatcher", kernel)
     function = getattr(kernel, "py_func", kernel)
     if not hasattr(function, "__code__"):
@@ -74,7 +74,7 @@ def python_function(kernel):
 
 
 def outside(wanted, function) -> dict:
-    """What names from outside a function stand for, without those that stand for nothing yet."""
+    """Return the values of names from outside a function, leaving out names that have no value yet."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
     found = {name: function.__globals__[name] for name in wanted if name in function.__globals__}
     for name in cells.keys() & set(wanted):
@@ -86,7 +86,7 @@ def outside(wanted, function) -> dict:
 
 
 def environment(function) -> dict:
-    """Every name that the function does not assign itself, with what it stands for."""
+    """Return every name that the function does not assign itself, with what the name stands for."""
     code = function.__code__
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     values = {}
@@ -110,27 +110,27 @@ def parameter_names(function) -> tuple[str, ...]:
 
 
 def visible(function) -> set[str]:
-    """The names that a function could use."""
+    """Return the names that a function could use."""
     free = function.__code__.co_freevars
     return {*function.__globals__, *free, *BUILTINS}
 
 
 def names_of(code: CodeType) -> tuple:
-    """The names that a function takes from outside, with those of the functions and lambdas in it."""
+    """Return the names that a function, or a function or lambda inside it, takes from outside."""
     inner = (name for part in code.co_consts if isinstance(part, CodeType) for name in names_of(part))
     outside = (name for name in inner if name not in code.co_cellvars)
     return tuple(dict.fromkeys((*code.co_names, *code.co_freevars, *outside)))
 
 
 def defaults(signature: inspect.Signature) -> dict:
-    """The values of the parameters that a call may leave out, by name."""
+    """Return the values of the parameters that a call may leave out, by name."""
     parameters = signature.parameters.values()
     given = {p.name: p.default for p in parameters if p.default is not p.empty}
     return {name: None if value is None else meaning(value) for name, value in given.items()}
 
 
 def meaning(value):
-    """What a Python object stands for inside a kernel."""
+    """Return what a Python object stands for inside a kernel."""
     if isinstance(value, Callee):
         return value
     known = emulation_of(value)
@@ -156,7 +156,7 @@ def meaning(value):
     path = _CUDA_PATHS.get(id(value))
     if path is not None:
         return _member(_CUDA, path)
-    if getattr(value, "__module__", None) == "numba.cuda.libdevice":  # may be loaded later than this module
+    if getattr(value, "__module__", None) == "numba.cuda.libdevice":  # it may be loaded after this module
         known = _member(_CUDA, f"libdevice.{value.__name__}")
         return known or Refused("the emulator does not know this function of libdevice")
     builtin = getattr(value, "__name__", None)
@@ -169,7 +169,10 @@ def meaning(value):
 
 
 def _device_function(dispatcher):
-    """A function with ``@cuda.jit``, or with ``@njit`` and no signature, which Numba compiles again."""
+    """Return the callee for a function with ``@cuda.jit``, or with ``@njit`` if it has no signature.
+
+    Numba compiles a function of ``@njit`` again for the GPU, unless its signature has fixed it to the CPU.
+    """
     signed = declared(dispatcher)
     if signed and type(dispatcher).__name__ == "CPUDispatcher":
         return Refused("it was compiled for the CPU by its signature; decorate it with @cuda.jit")
@@ -177,7 +180,7 @@ def _device_function(dispatcher):
 
 
 def _constant(array: np.ndarray):
-    """An array from outside a kernel is a constant."""
+    """Return an array from outside a kernel as the constant that it is there."""
     if array.dtype.kind not in "biufc":
         return Refused(
             f"it is an array of {array.dtype}; the emulator supports booleans, integers, floats and complex "
@@ -187,7 +190,7 @@ def _constant(array: np.ndarray):
 
 
 def as_number(value):
-    """Numba types int64, float64 and complex128 like Python's own numbers, so they become those."""
+    """Turn an int64, float64 or complex128 into Python's own number, because Numba types the two alike."""
     if isinstance(value, enum.Enum):
         return as_number(value.value)
     if isinstance(value, np.int64):
@@ -216,7 +219,7 @@ def _module(module):
 
 
 class OtherModule(Namespace):
-    """Any other module; its members are looked up when a kernel uses them."""
+    """Any other module. Its members are looked up when a kernel uses them."""
 
     def __init__(self, module):
         self.name, self.of = module.__name__, module
@@ -229,7 +232,7 @@ class OtherModule(Namespace):
 
 
 class _EnumClass(OtherModule):
-    """An enum, whose members are their numbers in a kernel."""
+    """An enum. In a kernel its members are their numbers."""
 
     def __init__(self, kind):
         self.name, self.of = kind.__name__, kind
@@ -242,7 +245,7 @@ class _EnumClass(OtherModule):
 
 
 def _named_tuple(kind):
-    """A class of named tuples, which a kernel may make."""
+    """Return the constructor of a class of named tuples, which a kernel may call."""
     if not hasattr(kind, "_fields"):
         return Refused(_sentence(kind))
 
@@ -264,7 +267,7 @@ def _scalar_type(value):
 
 
 def _paths() -> dict:
-    """numba.cuda's own objects, for ``from numba.cuda import syncthreads``."""
+    """Map the ids of numba.cuda's objects to their paths, for ``from numba.cuda import syncthreads``."""
     found = {}
     for path in CUDA:
         target = cuda
@@ -291,25 +294,25 @@ def _member(space: Namespace, path: str):
 
 
 def attribute(owner, name: str):
-    """``owner.name`` for a module-like owner; None if there is no such member."""
+    """Return ``owner.name`` for a module-like owner; None if there is no such member."""
     if name == "value" and isinstance(owner, int):
-        return owner  # Color.RED.value
+        return owner  # as in Color.RED.value
     if isinstance(owner, OtherModule):
         return owner.member(name)
-    if owner is _CUDA and name == "random" and hasattr(cuda, name):  # which no program has to import
+    if owner is _CUDA and name == "random" and hasattr(cuda, name):  # programs need not import it
         return OtherModule(cuda.random)
     return _member(owner, name)
 
 
 def members(space: Namespace) -> set[str]:
-    """The names that a kernel can use of a module."""
+    """Return the names of a module that a kernel can use."""
     if isinstance(space, OtherModule):
         return set(dir(space.of))
     return {name.partition(".")[0] for name in space.members}
 
 
 def really_has(space: Namespace, name: str) -> bool:
-    """Is there such a name, whether the emulator knows it or not?"""
+    """Does the real module have this name, whether the emulator knows it or not?"""
     if isinstance(space, OtherModule):
         return hasattr(space.of, name)
     root, *path = space.name.removeprefix("numba.").split(".")

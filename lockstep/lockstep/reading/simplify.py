@@ -1,4 +1,4 @@
-"""A kernel's source in fewer kinds of syntax: what the translator need not know is spelled out first."""
+"""Rewrites a kernel's source in fewer kinds of syntax, so that the translator has fewer of them to know."""
 
 import ast
 
@@ -7,12 +7,12 @@ from .trees import walk
 
 
 def simplified(definition: ast.FunctionDef) -> dict[str, str]:
-    """Change ``definition`` in place; returns the new names with what the kernel calls them.
+    """Change ``definition`` in place; return the new names with the names that the kernel has for them.
 
-    A variable whose name starts with an underscore is renamed, because such names belong to the new code. A
-    loop over ``a, b`` gets one variable, from which the two are assigned. A list that is looped over
-    becomes a tuple. ``(a and b) and c`` becomes ``a and b and c``, as in Python's own code: of ``(a and 3.0)
-    and c`` Numba never sees the 3.0.
+    A variable whose name starts with an underscore is renamed, because the translator's own names start with
+    one. A loop over ``a, b`` gets one variable, from which the two are assigned. A list that is looped over
+    becomes a tuple. ``(a and b) and c`` becomes ``a and b and c``, because Python compiles both to the same
+    code: Numba never sees the 3.0 of ``(a and 3.0) and c``.
     """
     shown = _rename_underscored(definition)
     _LoopTargets().visit(definition)
@@ -76,7 +76,7 @@ class _LoopTargets(ast.NodeTransformer):
 
 
 class _Chains(ast.NodeTransformer):
-    """One ``and`` (or ``or``) for those directly inside each other."""
+    """Merges each ``and`` (or ``or``) with those directly inside it."""
 
     def visit_BoolOp(self, node):
         self.generic_visit(node)

@@ -1,4 +1,4 @@
-"""The source of a kernel as a syntax tree with the line numbers of its file or notebook cell."""
+"""Parses the source of a kernel into a syntax tree with the line numbers of its file or notebook cell."""
 
 import ast
 import inspect
@@ -17,7 +17,7 @@ class Source(NamedTuple):
 
 
 def source_of(function) -> Source:
-    """The source of ``function``; raises UnsupportedKernel if it cannot be found."""
+    """Return the source of ``function``. Raises UnsupportedKernel if it cannot be found."""
     try:
         return Source(*inspect.getsourcelines(function))
     except (OSError, TypeError):
@@ -29,7 +29,7 @@ def source_of(function) -> Source:
 
 
 def parse(function, source: Source) -> ast.FunctionDef:
-    """The definition of ``function``."""
+    """Return the definition of ``function``. Raises UnsupportedKernel if the source does not contain it."""
     if function.__code__.co_name == LAMBDA:
         return _parse_lambda(function)
     filename, first = function.__code__.co_filename, function.__code__.co_firstlineno
@@ -49,7 +49,7 @@ def parse(function, source: Source) -> ast.FunctionDef:
 
 
 def _parse_lambda(function) -> ast.FunctionDef:
-    """A lambda as a definition that returns its expression; it may stand anywhere in a statement."""
+    """Return a lambda, from anywhere in a statement, as a definition that returns its expression."""
     code = function.__code__
     try:
         lines, _ = inspect.findsource(function)
@@ -63,13 +63,13 @@ def _parse_lambda(function) -> ast.FunctionDef:
             code.co_filename,
             code.co_firstlineno,
         )
-    node = max(around, key=lambda node: (node.lineno, node.col_offset))  # the innermost
+    node = max(around, key=lambda node: (node.lineno, node.col_offset))  # the innermost starts last
     returned = ast.copy_location(ast.Return(node.body), node.body)
     return ast.copy_location(ast.FunctionDef(LAMBDA, node.args, [returned], []), node)
 
 
 def _surrounds(node: ast.Lambda, code) -> bool:
-    """Whether all that the code does stands in this lambda."""
+    """Does this lambda contain the positions of all of the code?"""
     start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
     places = [place for place in code.co_positions() if place[2] is not None and place[2] != place[3]]
     return bool(places) and all(

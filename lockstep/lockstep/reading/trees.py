@@ -1,7 +1,7 @@
-"""Syntax trees: a walk over one, and new code written as lines of text with holes.
+"""Tools for syntax trees: a walk, and new code written as lines of text with holes.
 
-A first launch spends most of its time on trees, so both are made to be fast: the walk leaves out what nobody
-asks for, and each text is parsed once.
+A first launch spends most of its time on trees, so both must be fast: the walk leaves out nodes that nobody
+asks for, and each text is parsed only once.
 """
 
 import ast
@@ -13,14 +13,14 @@ _WITHOUT_NODES = ("ctx", "op", "ops", "id", "attr", "kind", "type_comment")
 
 @cache
 def _inner_fields(kind: type) -> tuple:
-    """The fields of a kind of node that may hold other nodes, contexts and operators left out."""
+    """Return the fields of a kind of node that may hold other nodes, except contexts and operators."""
     if kind is ast.Constant:
         return ()
     return tuple(field for field in kind._fields if field not in _WITHOUT_NODES)
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes directly inside a node, without contexts and operators."""
+    """Return the nodes directly inside a node, without contexts and operators."""
     found = []
     for field in _inner_fields(type(node)):
         value = getattr(node, field, None)
@@ -32,19 +32,20 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
-    """A node and all inside it in the order of ``ast.walk``, without contexts and operators."""
+    """Return a node and all nodes inside it in the order of ``ast.walk``, without contexts and operators."""
     found = [node]
-    for each in found:  # grows meanwhile
+    for each in found:  # the list grows during the loop
         if type(each) is not ast.Name and type(each) is not ast.Constant:
             found += children(each)
     return found
 
 
 def filled(text: str, at: ast.AST, holes: dict) -> list[ast.stmt]:
-    """Lines of new code, placed where ``at`` is, so that a traceback shows the learner's line.
+    """Return new code for lines of text, placed where ``at`` is: tracebacks then show the learner's line.
 
-    In place of the names in ``holes`` come expressions, lists of them for arguments of a call, numbers, or
-    other names. What differs from line to line is better a hole: each text is remembered.
+    ``holes`` maps names in the text to what replaces them: expressions, lists of them for arguments of a
+    call, numbers, or other names. Parsed texts are cached, so what differs from call to call should be a
+    hole.
     """
     line, column = at.lineno, at.col_offset
     return [make(holes, line, column) for make in _template(text, tuple(holes))]
@@ -56,7 +57,7 @@ def _template(text: str, holes: tuple) -> list:
 
 
 def _maker(node: ast.AST, holes: tuple):
-    """A function of (holes, line, column) that makes a new node like this one."""
+    """Return a function of (holes, line, column) that makes a new node like this one."""
     kind = type(node)
     if kind is ast.Name and node.id in holes:
         return _hole(node)
@@ -98,7 +99,7 @@ def _hole(node: ast.Name):
 
 
 def _list_maker(nodes: list, holes: tuple):
-    """The same for a list; a list of expressions may take the place of one of its names."""
+    """Do the same for a list of nodes; a list of expressions may take the place of one of its names."""
     makers = [(getattr(node, "id", None), _maker(node, holes)) for node in nodes]
 
     def make(given, line, column):
