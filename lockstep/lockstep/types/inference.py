@@ -1,9 +1,9 @@
-"""The types of a function's variables, found before it runs, as Numba finds them.
+"""Finds the types of a function's variables before it runs, as Numba does.
 
 Numba types a kernel as a whole, whichever branches its threads will take. So does this module: it translates
 the function a second time, as a list of steps without jumps in which every version of a variable has a name
-of its own (:mod:`.versions`), and runs that with numbers of which only the type is known, until the types no
-longer change. Where a variable turns out to have several types, the kernel is translated again, as
+of its own (:mod:`.versions`). It runs the steps with numbers of which only the type is known, until no type
+changes any more. If a variable then has several types, the kernel is translated again, as
 :class:`.versions.Split` rewrites it.
 """
 
@@ -43,15 +43,15 @@ from .translation import Scopes, Translator, cached, place_all, translate
 from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_number, variable_of
 
 _SPLITS_KEPT = 32  # for each program
-_FIXED = (type, np.dtype, Emulation, Function, Special, Type)  # mean the same whenever a kernel names them
-_PASSES = 32  # enough for any loops: a type is widened a few times at most
+_FIXED = (type, np.dtype, Emulation, Function, Special, Type)  # a kernel always means the same by them
+_PASSES = 32  # any loop needs fewer: a type is widened a few times at most
 
 
 # ---- kinds: the types of values ----
 
 
 class Thing(NamedTuple):
-    """The type of what is no number: arrays of one dtype and number of dimensions are alike."""
+    """The type of a value that is not a number. Arrays of one dtype and number of dimensions share it."""
 
     what: tuple
 
@@ -60,7 +60,7 @@ _NOTHING = Thing((type(None),))
 
 
 def kind_of(value):
-    """The name of a number's dtype, a tuple of kinds for a tuple, a Thing for anything else."""
+    """Return the name of a number's dtype, a tuple of kinds for a tuple, a Thing for anything else."""
     if type(value) is tuple:
         return tuple(map(kind_of, value))
     dtype = dtype_of(value)
@@ -72,7 +72,7 @@ def kind_of(value):
 
 
 class NoCommonArray(KernelTypeError):
-    """A variable or a choice is one of two arrays that differ in type."""
+    """A variable or a choice would be one of two arrays that differ in type."""
 
 
 def _is_array(kind) -> bool:
@@ -85,7 +85,7 @@ def _described(kind: Thing) -> str:
 
 
 def unified(a, b):
-    """The kind of a variable that has these kinds on two paths; KernelTypeError if there is none."""
+    """Return the kind of a variable that has these kinds on two paths. Raises KernelTypeError without one."""
     if a == b:
         return a
     if isinstance(a, str) and isinstance(b, str):
@@ -100,14 +100,14 @@ def unified(a, b):
 
 
 def of_kind(kind, like):
-    """A value of this kind of which nothing else is known; ``like`` is one that may be less wide."""
+    """Return a value of this kind of which nothing else is known; ``like`` may be of a narrower kind."""
     if isinstance(kind, str):
         return unknown(kind)
     return tuple(map(of_kind, kind, like)) if type(kind) is tuple else like
 
 
 def _blank(value):
-    """An argument as the inference sees it: a number without a value, an array without elements."""
+    """Return an argument as the inference sees it: a number without a value, an array without elements."""
     if type(value) is tuple:
         return tuple(map(_blank, value))
     if isinstance(value, ARRAYS):
@@ -132,17 +132,17 @@ def _without_data(array: DeviceArray) -> DeviceArray:
 
 
 class Program(NamedTuple):
-    """``code`` takes the machine, a record of types and the arguments."""
+    """A function as a list of steps. ``code`` takes the machine, a :class:`Types` and the arguments."""
 
     versions: Versions
     code: object
     bindings: list
     sites: dict  # number -> Site
-    splits: dict  # what the types depend on, in the launches so far -> Split
+    splits: dict  # what the types of a launch depend on -> Split
 
 
 class _Renamed(Rewriter):
-    """Every name becomes that of the version it refers to."""
+    """Gives every name that of the version it refers to."""
 
     def __init__(self, versions):
         self.versions = versions
@@ -155,7 +155,7 @@ class _Renamed(Rewriter):
 
     def copy_AugAssign(self, node):
         if not isinstance(node.target, ast.Name) or id(node.target) not in self.versions.loads:
-            return self.plain(node)  # an element; or code that nothing reaches
+            return self.plain(node)  # it is an element, or code that nothing reaches
         old, new = self.versions.loads[id(node.target)], self.versions.stores[id(node.target)]
         assign = self.augmented(node, old.name, new.name)
         assign.value.operation = self.operation.get(id(node))
@@ -179,7 +179,7 @@ class _Steps(Translator):
     """Translates a function into the steps of its versions."""
 
     def program(self) -> Program:
-        """Raises NoVersions, and UnsupportedKernel where the translation that runs would."""
+        """Make the steps. Raises NoVersions, and UnsupportedKernel where the translation that runs would."""
         self.prepare()
         versions = self.versions = Versions(self.definition, lambda test: self._decided(test) is not None)
         self.renamed = _Renamed(versions)
@@ -226,16 +226,16 @@ class _Steps(Translator):
         return self._guarded(new, step) if new else []
 
     def _tells(self, node) -> bool:
-        """Does it say anything about the type of a version, a choice, an operation or the result?"""
+        """Does a node tell anything about the type of a version, a choice, an operation or the result?"""
         if isinstance(node, ast.Return):
             return True
         known = [self.versions.stores, self.renamed.number]
-        if not isinstance(node, ast.Expr):  # a call by itself may do more than compute
+        if not isinstance(node, ast.Expr):  # a call that is a statement has no type that matters
             known.append(self.renamed.operation)
         return any(id(part) in numbers for part in walk(node) for numbers in known)
 
     def _guarded(self, new, step):
-        """A step on a path that Numba drops is left out; one that fails tells nothing."""
+        """Skip a step on a path that Numba drops, and note a step that fails: it tells no type."""
         at, unknown = self._line_of(step.node), self._stored_by(step.node)
         handler = ast.ExceptHandler(
             self._expression("_T.failures", self.definition),
@@ -247,12 +247,12 @@ class _Steps(Translator):
         return new if test is None else [ast.If(test, new, [])]
 
     def _line_of(self, node) -> int:
-        if isinstance(node, Version) and node.sources:  # where paths come together
+        if isinstance(node, Version) and node.sources:  # paths come together here
             node = node.sources[0][1].node
         return getattr(node, "lineno", self.definition.lineno)
 
     def _stored_by(self, node) -> tuple:
-        """The numbers of the versions that a step defines."""
+        """Return the numbers of the versions that a step defines."""
         if isinstance(node, Version):
             return (node.number,)
         stored = [self.versions.stores.get(id(part)) for part in walk(node)]
@@ -300,7 +300,7 @@ class _Steps(Translator):
         return None  # each operation has a type of its own
 
     def _chosen(self, node, alive, parts):
-        """The value of a choice; ``alive``: code for which of its parts Numba does not drop."""
+        """Return code for a choice; ``alive``: code that says which of its parts Numba keeps."""
         thunks = [self._expression("lambda: _PART", node, _PART=part) for part in parts]
         return self._expression(
             f"_T.chosen({node.number}, _ALIVE, _PARTS)", node, _ALIVE=alive, _PARTS=thunks
@@ -315,7 +315,7 @@ class _Steps(Translator):
 
     def _of_BoolOp(self, node):
         parts = [self._value(part) for part in node.values]
-        if node.number is None:  # only whether it is true matters
+        if node.number is None:  # only its truth matters
             return self._expression("_T.tested(_PARTS)", node, _PARTS=parts)
         unknown = ast.Constant(None)
         outcomes = ast.Tuple([self._decided(part) or unknown for part in node.values[:-1]], ast.Load())
@@ -331,12 +331,12 @@ class _Steps(Translator):
         pass  # the translation that runs checks it
 
     def _grade(self, index):
-        return KNOWN  # the translation that runs asks where arrays stay
+        return KNOWN  # the translation that runs decides where arrays stay
 
     # ---- tests with a constant outcome ----
 
     def _decided(self, test):
-        """Code for the outcome of a test that Numba decides when it compiles, else None."""
+        """Return code for the outcome of a test that Numba decides when it compiles, else None."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             inner = self._decided(test.operand)
             return inner and self._expression("_T.opposite(_A)", test, _A=inner)
@@ -358,7 +358,7 @@ class _Steps(Translator):
         return value and self._expression("not not _A", test, _A=value)
 
     def _decided_none(self, test):
-        """Code for the outcome of ``x is None`` of a parameter that keeps its value."""
+        """Return code for the outcome of ``x is None`` for a parameter that keeps its value, else None."""
         left, right = test.left, test.comparators[0]
         name = variable_of(left.id) if isinstance(left, ast.Name) else None
         nothing = isinstance(right, ast.Constant) and right.value is None
@@ -368,7 +368,7 @@ class _Steps(Translator):
         return ast.copy_location(ast.Compare(parameter, test.ops, [ast.Constant(None)]), test)
 
     def _constant(self, node, follow=True):
-        """Code for a number, a constant from outside, or a variable that always holds one of them."""
+        """Return code for a number, an outside constant, or a variable that always holds one; else None."""
         if isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float, complex)):
             return ast.Constant(node.value)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -383,7 +383,7 @@ class _Steps(Translator):
 
 
 def steps_of(function, device, environment) -> Program | None:
-    """The program of a function, or None if its types cannot be followed."""
+    """Return the program of a function, or None if its types cannot be followed."""
 
     def make():
         try:
@@ -398,7 +398,7 @@ def steps_of(function, device, environment) -> Program | None:
 
 
 class Types:
-    """What is known about the types of one function for given arguments, while its steps run."""
+    """Collects the types of one function for given arguments while its steps run."""
 
     failures = Exception
 
@@ -412,7 +412,7 @@ class Types:
         self.changed, self.passes = True, 0
 
     def again(self) -> bool:
-        """Start another pass, if the last one has changed a type."""
+        """Start another pass if the last one has changed a type."""
         if not self.changed or self.passes == _PASSES:
             return False
         self.changed, self.failed_steps = False, []
@@ -423,7 +423,7 @@ class Types:
         self.failed_steps.append((line, numbers, error))
 
     def check(self, function):
-        """Raise KernelTypeError where a variable has several types and one of them was not found."""
+        """Raise KernelTypeError if a variable has several types and one of them was not found."""
         for line, numbers, error in self.failed_steps:
             used = [self.versions.all[number].used for number in numbers]
             if isinstance(error, NoCommonArray) and (any(used) or not numbers):
@@ -436,16 +436,16 @@ class Types:
                     )
 
     def _may_differ(self, version) -> bool:
-        """Has the variable another type elsewhere, so that Numba would look for one that holds both?
+        """Does the variable have another type elsewhere, so that Numba needs a type that holds both?
 
-        With None there is always one, which holds either.
+        If one of them is None, there always is such a type.
         """
         others = zip(self.versions.all, self.kinds)
         known = [kind for other, kind in others if other.variable == version.variable]
         return _NOTHING not in known and any(map(is_number, known))
 
     def define(self, number, value):
-        """Note the kind of a version; returns a value of that kind."""
+        """Note the kind of a version; return a value of that kind."""
         if isinstance(value, Unbound):
             return value
         kind, known = kind_of(value), self.kinds[number]
@@ -460,9 +460,9 @@ class Types:
 
     @staticmethod
     def meet(*values):
-        """The value where versions come together; those that no path defines do not count."""
+        """Return the value where versions come together; those that no path defines do not count."""
         values = [value for value in values if not isinstance(value, Unbound)]
-        if any(value is not None for value in values):  # beside None, a variable has the type of its values
+        if any(value is not None for value in values):  # a None does not change the type of the others
             values = [value for value in values if value is not None]
         if not values:
             return Values.unbound
@@ -470,12 +470,15 @@ class Types:
 
     @staticmethod
     def either(outcome) -> list:
-        """Which parts of ``a if test else b`` may be its value."""
+        """Return which parts of ``a if test else b`` may be its value."""
         return [True, True] if outcome is None else [outcome, not outcome]
 
     @staticmethod
     def reached(end, outcomes) -> list:
-        """Which parts of ``a and b`` may be its value; the first that is ``end`` (of ``or``: true) is."""
+        """Return which parts of ``a and b`` may be its value.
+
+        Evaluation stops at a part that is ``end``, which is False for ``and`` and True for ``or``.
+        """
         alive = []
         for outcome in outcomes:
             alive.append(outcome is None or outcome == end)
@@ -484,7 +487,7 @@ class Types:
         return [*alive, True]
 
     def chosen(self, number, alive, *parts):
-        """The value of a choice between those ``parts()`` that are alive."""
+        """Return the value of a choice between those ``parts()`` that are alive."""
         values = [self._tried(part) if here else None for part, here in zip(parts, alive)]
         alive = [here and not isinstance(value, Unbound) for here, value in zip(alive, values)]
         if not any(alive):
@@ -496,7 +499,7 @@ class Types:
         return of_kind(whole, values[alive.index(True)])
 
     def _tried(self, part):
-        """What ``part()`` gives; in the first passes it may hang on the result of a recursive call."""
+        """Return ``part()``. In the first passes it may depend on the unknown result of a recursive call."""
         try:
             return part()
         except KernelTypeError:
@@ -506,7 +509,7 @@ class Types:
             return Values.unbound
 
     def grown(self, number, value):
-        """The outcome of an operation. Like a variable, it keeps the room for all types found so far."""
+        """Return the outcome of an operation. Like a variable's, its type widens to hold all found so far."""
         if isinstance(value, Unbound):
             return value
         kind, known = kind_of(value), self.operations[number]
@@ -520,12 +523,12 @@ class Types:
 
     def returned(self, number, value):
         if kind_of(value) != kind_of(self.values[number]):
-            self.changed = True  # for recursive calls
+            self.changed = True  # recursive calls need another pass
         self.values[number] = value
 
     @property
     def result(self):
-        """What a call gives: a value of the type of all that the function returns."""
+        """The value of a call: its type holds everything that the function returns."""
         values = [value for value in self.values if value is not None]
         if values:
             return self.meet(*values)
@@ -603,7 +606,7 @@ class Typing(Values):
         return _Range(type_of_range([self._dtype(bound) for bound in bounds]))
 
     def element(self, values):
-        """An element of what a loop runs over."""
+        """Return an element of what a loop runs over."""
         if isinstance(values, tuple):
             return Types.meet(*values)
         if hasattr(values, "at"):
@@ -653,13 +656,13 @@ class Typing(Values):
 
 
 def _extents(shape):
-    """A shape with 1 for each extent whose value is not known here."""
+    """Return a shape with 1 for each extent whose value is not known here."""
     shape = shape if isinstance(shape, tuple) else (shape,)
     return tuple(extent if isinstance(extent, int) else 1 for extent in shape)
 
 
 class Typed:
-    """A function's code, a variant for each combination of its arguments' types that needs one."""
+    """A function's code, with a variant for each combination of argument types that needs one."""
 
     def __init__(self, function, device, translation, program: Program | None, space: dict):
         self.function, self.device, self.program, self.space = function, device, program, space
@@ -672,7 +675,7 @@ class Typed:
         return _function_of(translation.code, translation.tree.body[0].name, self.space)
 
     def code_for(self, machine, arguments):
-        """The code that computes in the right types for these arguments."""
+        """Return the code that computes in the right types for these arguments."""
         if self.program is None or (self.program.versions.trivial and not self.unset):
             return self.code
         key = tuple(map(kind_of, arguments))
@@ -689,7 +692,7 @@ class Typed:
         return code
 
     def _split(self, machine, key, arguments) -> Split:
-        """What to make of the function for these arguments; kept for launches in which nothing differs."""
+        """Return how to rewrite the function for these arguments. Like launches share one answer."""
         try:
             known = self._launch_key(machine, arguments)
         except _NotKept:
@@ -702,7 +705,7 @@ class Typed:
         return splits[known]
 
     def _launch_key(self, machine, arguments) -> tuple:
-        """All that the types in a kernel can depend on; raises _NotKept where that is hard to tell."""
+        """Return all that the types in a kernel can depend on. Raises _NotKept where that is hard to tell."""
         if self.device:
             raise _NotKept
         outside = tuple(
@@ -712,7 +715,7 @@ class Typed:
         return machine.grid, machine.block, machine.dynamic_shared, given, outside
 
     def result(self, machine, arguments):
-        """A value of the type that the function returns for these arguments."""
+        """Return a value of the type that the function returns for these arguments."""
         if self.program is None:
             raise KernelTypeError(f"the types in {self.function.__name__} cannot be followed")
         return self._types(machine, tuple(map(kind_of, arguments)), arguments).result
@@ -740,7 +743,7 @@ def _key_of_argument(value):
 
 
 def _key_of(value):
-    """Equal for values that make no difference to the types in a kernel."""
+    """Return a key. It is equal for values that make no difference to the types in a kernel."""
     if value is None or isinstance(value, (bool, int, float, complex, np.generic)):
         return type(value), repr(value)
     if type(value) is tuple:
@@ -753,7 +756,7 @@ def _key_of(value):
 
 
 def _function_of(code, name, space):
-    """The function of this name that compiled code defines."""
+    """Return the function of this name that compiled code defines."""
     defined = dict(space)
     exec(code, defined)
     return defined[name]

@@ -1,11 +1,11 @@
-"""Which indices of local arrays the compiler knows, so that the arrays stay in registers.
+"""Grades the indices of local arrays: those that the compiler knows leave an array in registers.
 
-A register has no address. A local array is in registers if the compiler knows, for each access, which element
-is meant; or else it is in local memory. It knows more than constants: it writes loops out, `while` loops too,
-and then the variables that count in them are numbers. The grades here are what it made of the answers in
-tests/checks/register_answers.py, for compute capability 8.0, 8.6 and 9.0 (numba-cuda 0.30.4). They follow the
-source alone, so they can be wrong where the compiler decides by the size of the code. What it makes of a
-kernel tells its ``get_local_mem_per_thread()`` on a GPU.
+A register has no address. The compiler keeps a local array in registers if it knows, for each access, which
+element is meant; otherwise it puts the array in local memory. It knows more than constants: it unrolls loops,
+`while` loops too, and then their counters are numbers. The grades here agree with what it made of the answers
+in tests/checks/register_answers.py, for compute capability 8.0, 8.6 and 9.0 (numba-cuda 0.30.4). They follow
+from the source alone, so they can be wrong where the compiler decides by the size of the code. On a GPU, a
+kernel's ``get_local_mem_per_thread()`` tells what the compiler has done.
 """
 
 import ast
@@ -19,25 +19,25 @@ from lockstep.reading.trees import walk
 
 from .versions import Version, Versions
 
-UNKNOWN, COUNTED, KNOWN = range(3)  # known: once loops are written out. counted: by a loop of unknown length
-KEEP_COUNTING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)  # with a known number
-COUNTED_ELEMENTS = 12  # of an array that is added to in a `for` loop of unknown length: 16 do not stay
+UNKNOWN, COUNTED, KNOWN = range(3)  # KNOWN once loops are unrolled; COUNTED in a loop of unknown length
+KEEP_COUNTING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)  # these make a COUNTED number of a COUNTED one
+COUNTED_ELEMENTS = 12  # so many stay in registers if a `for` loop of unknown length adds to them; 16 do not
 
 
 @dataclass(frozen=True)
 class Callees:
-    """What the analysis has to ask about calls, each a predicate on the node of an expression."""
+    """Questions that the analysis asks about calls. Each takes the node of an expression."""
 
-    range_bounds: Callable[[ast.expr], list | None]  # of `range(...)`, None for anything else
-    is_lanewise: Callable[[ast.Call], bool]  # the outcome depends on the arguments' values alone
-    is_declaration: Callable[[ast.expr], bool]  # of a shared or local array
-    loops_over: Callable[[ast.expr], bool]  # `enumerate(...)` or `zip(...)`
+    range_bounds: Callable[[ast.expr], list | None]  # the bounds of `range(...)`, None for anything else
+    is_lanewise: Callable[[ast.Call], bool]  # does the outcome depend on the arguments' values alone?
+    is_declaration: Callable[[ast.expr], bool]  # does it declare a shared or local array?
+    loops_over: Callable[[ast.expr], bool]  # is it `enumerate(...)` or `zip(...)`?
 
 
 class LocalIndices:
-    """The grade of each index in a function: UNKNOWN, COUNTED or KNOWN.
+    """Finds the grade of each index in a function: UNKNOWN, COUNTED or KNOWN.
 
-    constants: names from outside, and parameters, that count as known. Raises NoVersions where a variable
+    constants: names from outside, and parameters, that count as known. Raises NoVersions if a variable
     cannot be followed.
     """
 
@@ -51,7 +51,7 @@ class LocalIndices:
         self._lower()
 
     def of(self, index: ast.expr) -> int:
-        """The grade of an index, or of any other expression."""
+        """Return the grade of an index, or of any other expression."""
         method = getattr(self, f"_of_{type(index).__name__}", None)
         return method(index) if method else UNKNOWN
 
@@ -72,7 +72,7 @@ class LocalIndices:
     def _add(self, target, kind, node):
         if isinstance(target, ast.Name):
             version = self.versions.stores.get(id(target))
-            if version is not None:  # or else nothing reaches it
+            if version is not None:  # otherwise nothing reaches it
                 self.sources[version] = kind, node
         elif isinstance(target, (ast.Tuple, ast.List)):
             for position, part in enumerate(target.elts):
@@ -83,7 +83,7 @@ class LocalIndices:
         return self.callees.loops_over(node) and ast.unparse(node.func) == "enumerate"
 
     def _lower(self):
-        """Begin with all known, and lower what cannot be until nothing changes."""
+        """Lower the grades, which all begin as KNOWN, until nothing changes: a greatest fixed point."""
         changed = True
         while changed:
             changed = False
@@ -118,7 +118,7 @@ class LocalIndices:
         return grade
 
     def _wanders(self, version) -> bool:
-        """Does a loop of unknown length change it, and not by the same number each time?"""
+        """Does a loop of unknown length change the variable, and not by a known step each time?"""
         loop = version.sources[0][1].node if version.sources else None
         rolled = isinstance(loop, ast.For) and self._length(loop.iter) < KNOWN
         rolled = rolled or (isinstance(loop, ast.While) and not self._is_bounded(loop))
@@ -152,7 +152,7 @@ class LocalIndices:
     # ---- loops ----
 
     def _length(self, node) -> int:
-        """KNOWN if the compiler knows how often a loop over this runs."""
+        """Return a grade: KNOWN if the compiler knows how often a loop over this runs."""
         bounds = self.callees.range_bounds(node)
         if bounds is not None:
             return self._length_of_range(bounds)
@@ -161,7 +161,7 @@ class LocalIndices:
             return min(map(self._length, own), default=UNKNOWN)
         if isinstance(node, ast.Tuple) or self._is_tuple(node):
             return KNOWN
-        return UNKNOWN  # an array: its elements are found by their addresses
+        return UNKNOWN  # it is an array, whose elements are found by their addresses
 
     def _length_of_range(self, bounds) -> int:
         start, stop, step = self._as_three(bounds)
@@ -176,7 +176,7 @@ class LocalIndices:
         return start, bounds[min(1, len(bounds) - 1)], step
 
     def _is_tuple(self, node) -> bool:
-        """A name for a tuple, such as what ``load4`` returns, and not for an array."""
+        """Is it a name for a tuple, such as ``load4`` returns, and not for an array?"""
         if not isinstance(node, ast.Name):
             return False
         version = self.versions.loads.get(id(node))
@@ -198,9 +198,9 @@ class LocalIndices:
         return self.of(node)
 
     def _is_bounded(self, loop: ast.While) -> bool:
-        """Does the test keep it to a known number of iterations, alone or with other conditions?"""
+        """Does the test, or an exit, keep a loop to a known number of iterations?"""
         if id(loop) in self.asked:
-            return True  # while it is found out
+            return True  # assume so while the question is open
         self.asked.add(id(loop))
         try:
             return self._test_bounds(loop)
@@ -210,18 +210,18 @@ class LocalIndices:
     def _test_bounds(self, loop) -> bool:
         test = loop.test
         if isinstance(test, ast.Constant):  # `while True`
-            return any(map(self._leaves, loop.body))
+            return any(map(self._is_bounded_exit, loop.body))
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return any(map(self._bounds, test.values))
         return self._bounds(test)
 
-    def _leaves(self, node) -> bool:
-        """``if i == R: break``"""
+    def _is_bounded_exit(self, node) -> bool:
+        """Is it an exit with known bounds, such as ``if i == R: break``?"""
         breaks = isinstance(node, ast.If) and any(isinstance(n, ast.Break) for n in node.body)
         return breaks and self._bounds(node.test)
 
     def _bounds(self, test) -> bool:
-        """Are the two sides known, or their difference?"""
+        """Are both sides of a test known, or is their difference known?"""
         if not isinstance(test, ast.Compare):
             return False
         parts = test.left, *test.comparators
@@ -230,7 +230,7 @@ class LocalIndices:
         return len(parts) == 2 and not any(self._difference(*parts).values())
 
     def _is_capped(self, node) -> bool:
-        """``min(R, ...)``, or a variable that holds it."""
+        """Is it ``min(R, ...)`` with a known R, or a variable that holds it?"""
         if isinstance(node, ast.Name):
             kind, value = self.sources.get(self.versions.loads.get(id(node)), ("", None))
             return kind == "value" and not isinstance(value, ast.Name) and self._is_capped(value)
@@ -260,7 +260,7 @@ class LocalIndices:
         return UNKNOWN
 
     def _of_counting(self, version) -> int:
-        """How well a variable is known, apart from what it begins with in a loop."""
+        """Return how well a variable is known, apart from the value that it begins with in a loop."""
         kind, node = self.sources.get(version, ("", None))
         if kind == "iteration":
             return self._length(node.iter)
@@ -271,7 +271,7 @@ class LocalIndices:
         return self.of(node.operand)
 
     def _of_Call(self, node):
-        if self._measures(node):
+        if self._is_length_of_array(node):
             return KNOWN
         known = self.callees.is_lanewise(node) and not node.keywords and self._all_known(node.args)
         return KNOWN if known else UNKNOWN
@@ -279,7 +279,7 @@ class LocalIndices:
     def _of_Attribute(self, node):
         return KNOWN if node.attr in ("size", "shape") and self._is_declared(node.value) else UNKNOWN
 
-    def _of_Subscript(self, node):  # of a tuple
+    def _of_Subscript(self, node):  # it is an element of a tuple
         return self.of(node.value) if isinstance(node.slice, ast.Constant) else UNKNOWN
 
     def _of_Slice(self, node):
@@ -301,8 +301,8 @@ class LocalIndices:
     def _all_known(self, parts) -> bool:
         return all(self.of(part) == KNOWN for part in parts)
 
-    def _measures(self, node: ast.Call) -> bool:
-        """``len(acc)``"""
+    def _is_length_of_array(self, node: ast.Call) -> bool:
+        """Is it ``len(acc)`` of a declared array?"""
         return ast.unparse(node.func) == "len" and len(node.args) == 1 and self._is_declared(node.args[0])
 
     def _is_declared(self, node) -> bool:
@@ -310,14 +310,14 @@ class LocalIndices:
             return False
         version = self.versions.loads.get(id(node))
         if version in self.versions.parameters:
-            return version.variable in self.constants  # of a device function: the call knows
+            return version.variable in self.constants  # the call of a device function knows it
         kind, value = self.sources.get(version, ("", None))
         return kind == "value" and self.callees.is_declaration(value)
 
     # ---- sums ----
 
     def _terms(self, node, sign: int) -> Counter:
-        """The unknown terms of a sum, how often each is added; a loop's variable is what it begins with."""
+        """Count how often each unknown term is added; a loop's counter counts as the value it begins with."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             terms = self._terms(node.left, sign)
             terms.update(self._terms(node.right, sign if isinstance(node.op, ast.Add) else -sign))
@@ -326,7 +326,7 @@ class LocalIndices:
             return Counter()
         if isinstance(node, ast.Name):
             return self._terms_of_variable(node, sign)
-        return Counter({self._written(node): sign})
+        return Counter({self._text_and_versions(node): sign})
 
     def _terms_of_variable(self, node, sign) -> Counter:
         version = self.versions.loads.get(id(node))
@@ -341,12 +341,12 @@ class LocalIndices:
         return Counter({(node.id, version): sign})
 
     def _begins_as(self, version) -> Version | None:
-        """What a variable that is counted up in a loop has been before the loop."""
+        """Return the version before the loop of a variable that a loop counts up, else None."""
         first, *others = [source for source, _ in version.sources or ((None, None),)]
         return first if others and all(self._steps(other, version) for other in others) else None
 
     def _steps(self, version, before) -> bool:
-        """Is one version the other plus or minus something that is known?"""
+        """Is ``version`` equal to ``before`` plus or minus something that is known?"""
         kind, node = self.sources.get(version, ("", None))
         parts = {"changed": ("target", "value"), "value": ("left", "right")}.get(kind)
         if parts is None or not isinstance(getattr(node, "op", None), (ast.Add, ast.Sub)):
@@ -359,8 +359,8 @@ class LocalIndices:
         terms.update(self._terms(other, -1))
         return terms
 
-    def _written(self, node) -> tuple:
-        """An expression and the versions of its variables: the same is the same number."""
+    def _text_and_versions(self, node) -> tuple:
+        """Return an expression's text and the versions of its variables: equal ones have the same value."""
         names = [n for n in walk(node) if isinstance(n, ast.Name)]
         loads = self.versions.loads
         numbers = (loads[id(n)].number if id(n) in loads else None for n in names)

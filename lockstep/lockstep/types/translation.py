@@ -1,7 +1,7 @@
-"""A kernel's source, rewritten so that one run of it does the work of all lanes.
+"""Rewrites a kernel's source so that one run of the new code does the work of all lanes.
 
-Every operation becomes a call of the machine ``_M``; branches and loops narrow and widen its mask. To see the
-new code, print it: ``print(ast.unparse(translate(kernel).tree))``.
+Every operation becomes a call of the machine ``_M``; branches and loops narrow and widen its mask of active
+lanes. To see the new code, print it: ``print(ast.unparse(translate(kernel).tree))``.
 """
 
 import ast
@@ -48,7 +48,7 @@ from .local_indices import COUNTED, COUNTED_ELEMENTS, KNOWN, UNKNOWN, Callees, L
 from .unset_reads import UnsetReads, set_to_none
 from .versions import NoVersions, Split, is_copy, variable_of
 
-_site_numbers = count()  # a number is never used twice, so that device functions can be put together
+_site_numbers = count()  # no number is used twice, so that the sites of several functions can be merged
 
 _BINARY = {
     ast.Add: "add",
@@ -61,7 +61,7 @@ _BINARY = {
 }
 _BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-# what names outside a kernel may stand for, besides functions and numbers that have no attributes
+# values from outside a kernel that have attributes of their own
 _VALUES = (Constant, tuple, complex, np.complexfloating)
 _STATEMENTS = {
     ast.ClassDef: "a class",
@@ -98,7 +98,7 @@ _EXPRESSIONS = {
 
 
 class Binding(NamedTuple):
-    """A global of the new code: what ``root.path`` of the kernel's environment stands for."""
+    """A global of the new code, which stands for ``root.path`` in the kernel's environment."""
 
     name: str
     root: str
@@ -113,7 +113,7 @@ class Translation(NamedTuple):
     code: object
     bindings: list
     callees: list
-    local_shapes: list  # code that computes the shapes of local arrays from the bindings
+    local_shapes: list  # code objects that compute the shapes of local arrays from the bindings
     stored: set  # positions of parameters that the function itself (not what it calls) may store to
     passed: list  # (callee root, path, argument position, parameter position)
     sites: dict  # number -> Site, of this function alone
@@ -122,14 +122,14 @@ class Translation(NamedTuple):
 
 
 _cache: dict = {}
-_CACHE_SIZE = 600  # results kept, some three for a function: every edit of a notebook cell makes new ones
+_CACHE_SIZE = 600  # a function takes about three entries, and every edit of a notebook cell makes new ones
 
 
 def translate(function, device: bool = False, split: Split | None = None, environment=None) -> Translation:
-    """Rewrite a function; the result is cached by its code object and what its names stand for.
+    """Rewrite a function. The result is cached by the function's code and what its names stand for.
 
-    ``split``: what to make of the function first, so that each of its variables keeps one type.
-    ``environment``: that of :func:`.inside.environment`, if it is known already.
+    ``split``: how to rewrite the function first, so that each of its variables keeps one type.
+    ``environment``: the result of :func:`.inside.environment`, if it is known already.
     """
     environment = environment or inside.environment(function)
 
@@ -140,7 +140,7 @@ def translate(function, device: bool = False, split: Split | None = None, enviro
 
 
 def cached(function, environment, purpose, make):
-    """What ``make()`` returns, for a function's code, what its names stand for, and a purpose."""
+    """Return ``make()``, cached by the function's code, what its names stand for, and the purpose."""
     kinds = tuple((name, _signature(value)) for name, value in environment.items())
     key = (inside.identity(function), kinds, purpose)
     if key not in _cache:
@@ -151,14 +151,14 @@ def cached(function, environment, purpose, make):
 
 
 def _signature(value):
-    """What the new code depends on: a number's type; a device function's code, not its constants."""
+    """Return what the new code depends on: a number's type; a device function's code, not its constants."""
     if isinstance(value, Callee):
         return inside.identity(value.function)
-    if isinstance(value, (Refused, OtherModule)):  # made anew by every look at the kernel's names
+    if isinstance(value, (Refused, OtherModule)):  # each look at the names makes new ones
         return type(value).__name__, str(value)
     if isinstance(value, (bool, int, float, complex)) or not hasattr(value, "__dict__"):
         return type(value).__name__
-    return value  # and not its id, which a later object may have
+    return value  # its id will not do: a later object may get the same
 
 
 class Translator:
@@ -170,8 +170,8 @@ class Translator:
         read = inside.read(function)
         self.source, self.shown = read.source, read.shown
         self.definition = definition or read.definition
-        self.numbers: dict = {}  # of the sites, by the ids of their nodes
-        self.alive: list = []  # nodes made on the way whose ids are keys: no later node may get the same id
+        self.numbers: dict = {}  # numbers of the sites, by the ids of their nodes and their roles
+        self.alive: list = []  # new nodes whose ids are keys: no later node may get the same id
         self.sites: dict[int, Site] = {}
         self.bindings: dict = {}
         self.passed: list = []
@@ -179,7 +179,7 @@ class Translator:
         self.local_shapes: list = []
         self.unset_sites: dict[int, str] = {}
         self.unset_reads, self.tracked, self.set_in = set(), set(), {}
-        self.optional, self.may_be_none = set(), set()  # variables that may be None, of outer functions too
+        self.optional, self.may_be_none = set(), set()  # variables that may be None
         self.values: dict | None = None  # see only_values
         self.regions: list[tuple] = [()]
         self.loops: list[str] = []
@@ -192,7 +192,7 @@ class Translator:
         return self._finished(self._body())
 
     def prepare(self):
-        """Find out what the source alone says."""
+        """Analyse the source."""
         definition = self.definition
         self.parameters = self._parameters(definition)
         self.locals = set(self.parameters) | assigned_names(definition.body)
@@ -204,14 +204,14 @@ class Translator:
         self.stored = self._stored()
 
     def _body(self) -> list:
-        """The new code of the function's body."""
+        """Return the new code of the function's body."""
         self._find_unset()
         self.scopes = Scopes(self.definition, self.tracked | self.optional)
         self.returns_early = _returns_early(self.definition.body)
         return self._prologue() + self._block(self.definition.body) + self._epilogue()
 
     def _find_unset(self):
-        """Find the variables that a lane may read without having set them: their lanes are tracked."""
+        """Find the variables that a lane may read before setting them; the new code tracks which lanes do."""
         found = UnsetReads(self.definition, self.parameters, self._range_bounds)
         self.unset_reads = found.reads
         self.tracked = found.variables
@@ -220,13 +220,13 @@ class Translator:
         self.set_in = found.lines
 
     def with_tracked(self, variables) -> list | None:
-        """Variables in alphabetical order, with those that say which lanes have set them; None for none."""
+        """Return variables and those that track their lanes, in alphabetical order; None for no variables."""
         tracked = {_whether_set(name) for name in variables if variable_of(name) in self.tracked}
         tracked |= {_whether_none(name) for name in variables if variable_of(name) in self.optional}
         return sorted({*variables, *tracked}) or None
 
     def _shared_arrays(self) -> set:
-        """The variables that are always shared arrays or views of them."""
+        """Return the variables that are always shared arrays or views of them."""
         sources: dict = {}
         for node in walk(self.definition):
             if isinstance(node, ast.Assign):
@@ -247,14 +247,14 @@ class Translator:
         return self._kind(node) == "shared_array"
 
     def _kind(self, node):
-        """The kind of a call of the CUDA API or of an intrinsic; None for anything else."""
+        """Return the kind of a call of the CUDA API or of an intrinsic; None for anything else."""
         return getattr(self._resolve(node.func), "kind", None) if isinstance(node, ast.Call) else None
 
     def _constants(self) -> set:
-        """Names whose value is known when the kernel is compiled."""
+        """Return the names whose values are known when the kernel is compiled."""
         known = {name for name, value in self.environment.items() if _is_constant(value)}
         known -= self.locals
-        return known | set(self.parameters) if self.device else known  # what a call passes may be known
+        return known | set(self.parameters) if self.device else known  # a call may pass known values
 
     def _parameters(self, definition) -> list:
         if definition.args.kwarg:
@@ -305,7 +305,7 @@ class Translator:
         )
 
     def _function(self, body) -> ast.FunctionDef:
-        """The definition of the new code, which takes the machine and all parameters in their order."""
+        """Return the definition of the new code. It takes the machine and all parameters in their order."""
         function = ast.FunctionDef(
             self.definition.name,
             _arguments(self.parameters),
@@ -329,7 +329,7 @@ class Translator:
         raise UndefinedName(sentence, self.filename, node.lineno)
 
     def _refuse_member(self, node, root, path):
-        """``root.path`` is not what a kernel can use; perhaps there is no such name at all."""
+        """Refuse ``root.path``, which a kernel cannot use; perhaps there is no such name at all."""
         shown = ".".join((root, *path))
         for length, name in enumerate(path):
             owner = self._follow(root, path[:length])
@@ -345,11 +345,11 @@ class Translator:
     # ---- small tools ----
 
     def _code(self, text: str, at) -> list:
-        """A line of new code, placed where ``at`` is; :meth:`_fill` fills its holes."""
+        """Return new code without holes, placed where ``at`` is."""
         return filled(text, at, {})
 
     def _fill(self, text: str, at, **holes) -> list:
-        """Like :meth:`_code`, with something in place of the names in ``holes``."""
+        """Return new code like :meth:`_code`, with the names in ``holes`` replaced."""
         return filled(text, at, holes)
 
     def _expression(self, text: str, at, **holes):
@@ -384,7 +384,7 @@ class Translator:
         return type(folded(node)) is int
 
     def only_values(self) -> dict:
-        """The expressions assigned to each variable; None for what is not a plain assignment."""
+        """Return the expressions assigned to each variable, with None for any other way of setting it."""
         if self.values is None:
             found = self.values = {}
             for node in walk(self.definition):
@@ -399,7 +399,7 @@ class Translator:
     # ---- names ----
 
     def _chain(self, node):
-        """(root, attributes) of ``a.b.c``, or None."""
+        """Return (root, attributes) of ``a.b.c`` if ``a`` is a name from outside the kernel, else None."""
         path = []
         while isinstance(node, ast.Attribute):
             path.append(node.attr)
@@ -418,12 +418,12 @@ class Translator:
         return value
 
     def _resolve(self, node):
-        """What a name or ``module.name`` outside the kernel stands for; None for anything else."""
+        """Return what a name or ``module.name`` outside the kernel stands for; None for anything else."""
         chain = self._chain(node)
         return None if chain is None else self._follow(*chain)
 
     def _outside(self, node):
-        """The new code's global for a name from outside the kernel, checked now and not when it runs."""
+        """Return the new code's global for a name from outside. Check the name now, not when it runs."""
         root, path = self._chain(node)
         for length in range(len(path) + 1):
             special = self._follow(root, path[:length])
@@ -447,7 +447,7 @@ class Translator:
         return self._expression(name, node)
 
     def _range_bounds(self, node):
-        """The bounds of ``range(...)``, also in ``unroll(range(...))``; None for other expressions."""
+        """Return the bounds of ``range(...)``, also in ``unroll(range(...))``; None for other expressions."""
         if not isinstance(node, ast.Call) or node.keywords:
             return None
         callee = self._resolve(node.func)
@@ -458,7 +458,7 @@ class Translator:
         return None
 
     def _stored(self) -> set:
-        """The parameters whose arrays this function itself may change, under whatever name."""
+        """Return the parameters whose arrays this function itself may change, under whatever name."""
         aliases = Aliases(self.definition)
         stored = set()
         for node in walk(self.definition):
@@ -469,7 +469,7 @@ class Translator:
         return stored & set(self.parameters)
 
     def _stored_by_call(self, node, aliases) -> set:
-        """Arrays that an intrinsic writes; for a device function, that is known once it is bound."""
+        """Return the arrays that a call writes; what a device function writes is known once it is bound."""
         callee = self._resolve(node.func)
         if callee is None:
             return set().union(*map(aliases.of, [*node.args, *(k.value for k in node.keywords)]))
@@ -503,7 +503,7 @@ class Translator:
         return new or [ast.Pass()]
 
     def _inside(self, statements, at) -> tuple:
-        """A nested block, in a region of its own."""
+        """Translate a nested block, which is a region of its own."""
         region = (
             (*self.regions[-1], self.scopes.number[id(statements[0])]) if statements else self.regions[-1]
         )
@@ -529,7 +529,7 @@ class Translator:
         return self._fill(f"_M.assert_({site}, _TEST, {text!r})", node, _TEST=self._value(node.test))
 
     def _do_Raise(self, node):
-        """The exception is only reported, so its arguments are shown as they are written."""
+        """Report the exception. Its arguments are not evaluated but shown as they are written."""
         given = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if given is None or node.cause is not None:
             self._refuse(node, "only `raise` with an exception is supported in a kernel, without `from`")
@@ -552,7 +552,7 @@ class Translator:
     # ---- assignments ----
 
     def _do_Assign(self, node):
-        if is_copy(node):  # whether it is set, or None, is checked where it is used
+        if is_copy(node):  # the later use checks whether it is set, or None
             kind, source = node.value.kind, node.value.value.id
             value = self._expression(f"_M.converted({kind!r}, _VALUE)", node, _VALUE=source)
             return self._assign_name(node.targets[0].id, value, node)
@@ -569,7 +569,7 @@ class Translator:
         return [] if node.value is None else self._assign(node.target, self._owned(node.value), node)
 
     def _owned(self, node):
-        """The value for a variable: a copy if it would be a view of a local array."""
+        """Return the value to store in a variable: a copy if it would be a view of a local array."""
         value = self._value(node)
         if isinstance(node, (ast.Subscript, ast.IfExp, ast.Call, ast.Tuple)):
             return self._expression("_M.own(_VALUE)", node, _VALUE=value)
@@ -608,8 +608,8 @@ class Translator:
         return new
 
     def _store_optional(self, name, value, at):
-        """Store to a variable that may be None, and note the lanes in which it is."""
-        if isinstance(value, ast.Constant) and value.value is None:  # what others have set stays
+        """Store to a variable that may be None, and note in which lanes it is None."""
+        if isinstance(value, ast.Constant) and value.value is None:  # other lanes keep their values
             return self._store(_whether_none(name), ast.Constant(True), at)
         given = f"_v{self._number()}"
         new = self._fill("_NAME = _VALUE", at, _NAME=given, _VALUE=value)
@@ -625,7 +625,7 @@ class Translator:
         return self._fill(line, at, _NAME=name, _VALUE=value)
 
     def _loaded(self, node):
-        """The value of a variable; garbage in the lanes that have not set it, if there can be any."""
+        """Return the value of a variable; lanes that have not set it, if there can be any, get garbage."""
         value = self._checked(node, node.id)
         variable = variable_of(node.id)
         if variable not in self.may_be_none:
@@ -634,7 +634,7 @@ class Translator:
         return self._expression("_M.present(_SITE, _VALUE, _IS_NONE)", node, **holes)
 
     def _checked(self, node, name):
-        """The value of the variable ``name``, which is set together with that of ``node``."""
+        """Return the value of ``name``, which is set whenever the variable of ``node`` is."""
         if id(node) not in self.unset_reads:
             return ast.Name(name, ast.Load())
         site, variable = self._variable_site(node), variable_of(node.id)
@@ -669,7 +669,7 @@ class Translator:
         return self._assign_name(name, self._value(self._spelled_out(node, name)), node)
 
     def _spelled_out(self, node, name):
-        """``name op value`` for ``name op= value``, always the same tree."""
+        """Return ``name op value`` for ``name op= value``, each time the same tree."""
         if id(node) not in self.spelled_out:
             self.alive.append(node)
             old = ast.copy_location(ast.Name(name, ast.Load()), node)
@@ -682,7 +682,7 @@ class Translator:
         return self._value(node), ast.Constant(None)
 
     def _augment_field(self, node):
-        """``record.field += value``, as of ``record["field"]``."""
+        """Translate ``record.field += value`` like ``record["field"] += value``."""
         at, name = node.target, node.target.attr
         target = ast.copy_location(ast.Subscript(at.value, ast.Constant(name), at.ctx), at)
         new = self._augment_element(ast.copy_location(ast.AugAssign(target, node.op, node.value), node))
@@ -717,7 +717,7 @@ class Translator:
     def _do_If(self, node):
         if self._only_exits(node.orelse) and not self._only_exits(node.body):
             test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node)
-            node = ast.copy_location(ast.If(test, node.orelse, node.body), node)  # first those that exit
+            node = ast.copy_location(ast.If(test, node.orelse, node.body), node)  # exits go first
         number = self._number()
         new = self._fill(
             f"_c{number} = _M.truth(_TEST)\n_s{number} = _M.unit.mask", node, _TEST=self._condition(node.test)
@@ -757,13 +757,13 @@ class Translator:
     # ---- loops ----
 
     def _examine(self, node, variable, body) -> Touched | None:
-        """The arrays of a loop whose iterations may run at once."""
+        """Return the arrays of a loop if its iterations may run at once, else None."""
         if self._augments_unset(body):
             return None
         return self.batch_test.examine(node, variable, body)
 
     def _augments_unset(self, body) -> bool:
-        """Does it begin a sum with what may be unset?"""
+        """Does the body add to a variable that may be unset or None?"""
         nodes = (node for statement in body for node in ast.walk(statement))
         targets = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
         none = any(isinstance(t, ast.Name) and variable_of(t.id) in self.may_be_none for t in targets)
@@ -790,7 +790,7 @@ class Translator:
         return new + restored + self._loop_else(loop, node)
 
     def _loop_else(self, loop, node):
-        """The ``else`` of a loop, for the lanes that did not leave it by ``break``."""
+        """Translate the ``else`` of a loop, for the lanes that did not leave the loop by ``break``."""
         if not node.orelse:
             return []
         saved = f"_s{self._number()}"
@@ -802,12 +802,12 @@ class Translator:
         return new + self._code(f"_M.unit.mask = {saved}", node)
 
     def _private(self, body) -> set:
-        """The variables of a body whose iterations may run at once: each is local to an iteration."""
+        """Return the variables that are local to an iteration, in a body whose iterations may run at once."""
         reductions = {s.target.id for top in body for s in walk(top) if id(s) in self.batch_test.reductions}
         return assigned_names(body) - reductions
 
     def _kept(self, variables, at) -> tuple:
-        """Code that keeps the values from before a loop, and code that restores them.
+        """Return code that keeps the values from before a loop, and code that restores them.
 
         No lane of the loop needs its own values afterwards, but other lanes may need theirs.
         """
@@ -829,14 +829,14 @@ class Translator:
         if bounds is None and self._kind(node) == "iterable":
             return self._combined(node)
         if bounds is None:
-            site = self._site(node, "load", "load", stays=0)  # an element has an address in such a loop
+            site = self._site(node, "load", "load", stays=0)  # such a loop uses the elements' addresses
             return self._expression("_M.items(_SITE, _VALUE)", node, _SITE=site, _VALUE=self._value(node))
         if not isinstance(node, ast.Call) or not bounds or len(bounds) > 3:
             self._refuse(node, "range() takes one to three numbers")
         return self._expression("_M.range_of(_BOUNDS)", node, _BOUNDS=[self._value(b) for b in bounds])
 
     def _combined(self, node):
-        """``enumerate(...)`` or ``zip(...)``."""
+        """Translate ``enumerate(...)`` or ``zip(...)``."""
         if node.keywords:
             self._refuse(node, f"{ast.unparse(node.func)}() takes no keyword arguments in a kernel")
         counted = self._resolve(node.func) is BUILTINS["enumerate"]
@@ -860,7 +860,7 @@ class Translator:
         return loop
 
     def _for(self, loop, iterations, variable, body, at, private):
-        """``private``: the body's own variables if its iterations may run at once, else None."""
+        """Make a loop. ``private``: the body's own variables if its iterations may run at once, else None."""
         region = (*self.regions[-1], self.scopes.number[id(body[0])])
         self.regions.append(region)
         iteration = f"_v{self._number()}"
@@ -914,14 +914,14 @@ class Translator:
         return ast.copy_location(ast.While(test, body, []), node)
 
     def _idle(self, loop, node):
-        """Let the machine see whether a loop only waits for what others store."""
+        """Let the machine see whether a loop only waits for what other threads store."""
         if not hangs_on_memory(node, self._may_change):
             return []
         site = self._site(node, "loop", "loop")
         return self._code(f"_M.idle({loop}, {site}, {', '.join(sorted(assigned_names(node.body)))})", node)
 
     def _may_change(self, node) -> bool:
-        """May the value of this expression change although the function itself does nothing?"""
+        """May the value of this expression change without the function doing anything?"""
         if isinstance(node, ast.Call):
             callee = self._resolve(node.func)
             held = isinstance(node.func, ast.Name) and node.func.id in self.locals
@@ -956,7 +956,7 @@ class Translator:
         return ", True" if self.narrow_test.variables(node) is not None else ""
 
     def _narrowed(self, loop, node, iteration=None) -> list:
-        """At the top of an iteration: go on with few lanes. ``iteration``: the loop's value, of all lanes."""
+        """Begin an iteration by going on with few lanes. ``iteration``: the loop's value, for all lanes."""
         variables = self.narrow_test.variables(node)
         if variables is None:
             return []
@@ -972,9 +972,9 @@ class Translator:
         return self._code(f"if {loop}.aside is not None: ({names}) = _M.widen({loop}, ({names}))", node)
 
     def _counted(self, node):
-        """(counter, stop, step, arrays) of a ``while counter < stop`` whose iterations may run at once.
+        """Return (counter, stop, step, arrays) of a ``while`` whose iterations may run at once, else None.
 
-        Its last line must be ``counter += step``.
+        Its test must be ``counter < stop``, and its last line ``counter += step``.
         """
         test, last = node.test, node.body[-1]
         if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Lt)):
@@ -1058,9 +1058,9 @@ class Translator:
     # ---- which local arrays stay in registers ----
 
     def _stays(self, node: ast.Subscript, adds=False) -> int | None:
-        """How many elements a local array can have and stay in registers for all that this index does to it.
+        """Return how large a local array can be, in elements, and still stay in registers despite this index.
 
-        None for any number. adds: something that has been computed is stored there.
+        None means any size. adds: whether the access stores a computed value.
         """
         if not self._may_be_local([node.value]):
             return None
@@ -1085,7 +1085,7 @@ class Translator:
 
     @cached_property
     def local_indices(self) -> LocalIndices | None:
-        """None where the variables cannot be followed."""
+        """The grades of indices; None where the variables cannot be followed."""
         callees = Callees(
             range_bounds=self._range_bounds,
             is_lanewise=lambda call: is_lanewise(self._resolve(call.func)),
@@ -1122,7 +1122,7 @@ class Translator:
         return self._expression(f"_M.{_BINARY[type(node.op)]}(_SITE, _A, _B)", node, **holes)
 
     def _fused(self, node):
-        """x * y + z and similar, which the compiler turns into one fused multiply-add."""
+        """Translate x * y + z and similar, which the compiler turns into one fused multiply-add."""
         if not isinstance(node.op, (ast.Add, ast.Sub)):
             return None
         left, right = (
@@ -1138,13 +1138,13 @@ class Translator:
         return self._expression(f"_M.{name}(_SITE, {order})", node, _SITE=site, **holes)
 
     def _of_BoolOp(self, node):
-        """``a and b`` as a value: one of the two."""
+        """Translate ``a and b`` as a value: it is one of the two."""
         return self._joined(
             node, "first_false" if isinstance(node.op, ast.And) else "first_true", self._value
         )
 
     def _condition(self, node):
-        """An expression of which only matters whether it is true."""
+        """Translate an expression of which only the truth matters, not the value."""
         if isinstance(node, ast.BoolOp):
             new = self._joined(node, "and_" if isinstance(node.op, ast.And) else "or_", self._condition)
             return ast.copy_location(new, node)
@@ -1173,7 +1173,7 @@ class Translator:
         return self._chain_of_many(node, operands)
 
     def _asks_for_none(self, node) -> bool:
-        """Is it ``x is None``, or the opposite, of a variable that may differ in that from lane to lane?"""
+        """Is it ``x is None``, or the opposite, of a variable that may be None in some lanes only?"""
         if len(node.ops) > 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             return False
         left, right = node.left, node.comparators[0]
@@ -1190,7 +1190,7 @@ class Translator:
         return self._expression(call, node, _A=left, _B=right)
 
     def _chained(self, node, operands):
-        """``a < b < c``: b is evaluated once, and c only where a < b holds."""
+        """Translate ``a < b < c``: b is evaluated once, and c only where a < b holds."""
         left, middle, right = operands
         name = f"_v{self._number()}"
         kept = ast.NamedExpr(ast.Name(name, ast.Store()), middle)
@@ -1199,7 +1199,7 @@ class Translator:
         return self._expression("_M.and_(_A, lambda: _B)", node, _A=step, _B=rest)
 
     def _chain_of_many(self, node, operands):
-        """``a < b < c < d``: each link gets the value before it, and returns the next with the outcome."""
+        """Translate ``a < b < c < d``: each link takes a value and returns the next one and the outcome."""
         first, *rest = operands
         links = []
         for op, operand in zip(node.ops, rest):
@@ -1270,7 +1270,7 @@ class Translator:
             self._refuse(node, f"{ast.unparse(node.func)}({takes}) is called with other arguments: {wrong}")
 
     def _number_from_text(self, node) -> float | None:
-        """``float("inf")``; None if the argument is not text."""
+        """Return the number that a call like ``float("inf")`` means; None if the argument is not text."""
         text = node.args[0].value
         if not isinstance(text, str):
             return None
@@ -1280,7 +1280,7 @@ class Translator:
             self._refuse(node, f"{text!r} is not the text of a number")
 
     def _is_method(self, function) -> bool:
-        """Is it ``x.name`` of a value of the kernel, or of an array outside?"""
+        """Is it a method ``x.name`` of a value of the kernel, or of an array outside?"""
         if not isinstance(function, ast.Attribute):
             return False
         return self._chain(function) is None or isinstance(self._resolve(function.value), _VALUES)
@@ -1332,11 +1332,11 @@ class Translator:
             )
         text = isinstance(node, ast.Constant) and isinstance(node.value, str)
         if text and getattr(callee, "kind", "") in ("intrinsic", "shared_array", "local_array"):
-            return ast.Constant(node.value)  # print("..."), dtype="float32"
+            return ast.Constant(node.value)  # as in print("...") or dtype="float32"
         return self._owned(node) if callee is None or isinstance(callee, Callee) else self._value(node)
 
     def _call_site(self, node, callee):
-        """The name of a call's site: the variable for which an array is declared, or load or store."""
+        """Return what :meth:`_site` needs of a call: first the array that it declares, or load or store."""
         kind = getattr(callee, "kind", "")
         if kind in ("shared_array", "local_array", "view"):
             name = self.scopes.declared.get(id(node), kind.replace("_", " "))
@@ -1360,13 +1360,13 @@ class Translator:
 
 
 def _adds(at) -> bool:
-    """Is it more than a constant that an assignment stores?"""
+    """Does an assignment store more than a constant?"""
     return not isinstance(getattr(at, "value", None), ast.Constant)
 
 
 def place_all(node, line: int):
     """Give every node a line: its own, or that of the enclosing node."""
-    if node._attributes:  # of a place
+    if node._attributes:  # such a node has a place
         line = node.lineno = node.end_lineno = getattr(node, "lineno", line)
         node.col_offset = node.end_col_offset = 0
     for child in children(node):
@@ -1374,7 +1374,7 @@ def place_all(node, line: int):
 
 
 def _stored_here(node):
-    """Names that a statement assigns in any other way than ``name = value``."""
+    """Return the names that a statement assigns in any other way than ``name = value``."""
     if isinstance(node, ast.arguments):
         return [argument.arg for argument in (*node.posonlyargs, *node.args, *node.kwonlyargs)]
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
@@ -1382,9 +1382,9 @@ def _stored_here(node):
 
 
 class Scopes:
-    """The scope of each variable: the innermost block with all its uses. Also names for loops and arrays.
+    """Finds the scope of each variable: the innermost block with all its uses. Also names loops and arrays.
 
-    ``tracked``: variables that may be read before they are set. A value may then come from an earlier run of
+    ``tracked``: variables that may be read before they are set. Their value may come from an earlier run of
     that block, perhaps by fewer lanes, so their scope is the whole function.
     """
 
@@ -1453,14 +1453,14 @@ def _returns_early(body) -> bool:
 
 
 def _is_constant(value) -> bool:
-    """Is a value from outside known to Numba when it compiles? A named tuple's fields are not."""
+    """Does Numba know a value from outside when it compiles? It does not know a named tuple's fields."""
     if type(value) is tuple:
         return all(map(_is_constant, value))
     return isinstance(value, (bool, int))
 
 
 def _signature_of(arguments: ast.arguments) -> inspect.Signature:
-    """The signature of a function in the source; a default is shown as it is written."""
+    """Return the signature of a function in the source; its defaults are the nodes that are written there."""
     kinds = inspect.Parameter
     plain = [(a, kinds.POSITIONAL_ONLY) for a in arguments.posonlyargs]
     plain += [(a, kinds.POSITIONAL_OR_KEYWORD) for a in arguments.args]
@@ -1475,12 +1475,12 @@ def _signature_of(arguments: ast.arguments) -> inspect.Signature:
 
 
 def _arguments(parameters) -> ast.arguments:
-    """The parameters of a function of the new code."""
+    """Return the parameters of a function of the new code."""
     return ast.arguments([], [ast.arg("_M"), *(ast.arg(p) for p in parameters)], None, [], [], None, [])
 
 
 def _bound_positions(node: ast.Call, signature):
-    """(position of the parameter, argument) of a call; the position is None where it is not known."""
+    """Yield (position of the parameter, argument) of a call; the position is None where it is not known."""
     starred = any(isinstance(argument, ast.Starred) for argument in node.args)
     keywords = {k.arg: k.value for k in node.keywords if k.arg is not None}
     try:
@@ -1494,17 +1494,17 @@ def _bound_positions(node: ast.Call, signature):
 
 
 def _text(node) -> str:
-    """A constant as text, any other expression as it is written."""
+    """Return a constant as text, and any other expression as it is written."""
     return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
 
 
 def _whether_set(name: str) -> str:
-    """The new code's variable for which lanes have set this one."""
+    """Return the name of the new code's variable that says which lanes have set this one."""
     return f"_set_{variable_of(name)}"
 
 
 def _whether_none(name: str) -> str:
-    """The new code's variable for which lanes have set this one to None."""
+    """Return the name of the new code's variable that says which lanes have set this one to None."""
     return f"_none_{variable_of(name)}"
 
 
@@ -1521,7 +1521,7 @@ def _base_names(node) -> set:
 
 
 def _plain_arithmetic(node, outside):
-    """A copy of a constant expression, with names from outside the kernel bound as in the new code."""
+    """Return a copy of a constant expression, with outside names bound as in the new code."""
 
     class Binder(ast.NodeTransformer):
         def visit_Name(self, name):

@@ -1,9 +1,9 @@
-"""Reads of a variable that may come before its assignment, found in the source.
+"""Finds in the source the reads of a variable that may come before its assignment.
 
-On a GPU such a variable holds whatever was in a register. In lock-step all lanes share one value, so a lane
-that has set nothing would find another lane's. For the variables of these reads alone, the translated code
-notes which lanes have set them, in a variable of its own; :mod:`lockstep.machine.unset` compares it with the
-lanes that read.
+On a GPU such a variable holds whatever was in a register. In lock-step one Python value serves all lanes, so
+a lane that has set nothing would find another lane's value. For the variables of these reads alone, the
+translated code notes in a variable of its own which lanes have set them; :mod:`lockstep.machine.unset`
+compares that with the lanes that read.
 """
 
 import ast
@@ -20,11 +20,11 @@ class _Loop:
 
 
 class UnsetReads:
-    """The reads of a function's variables that some path reaches without an assignment.
+    """Finds the reads of a function's variables that some path reaches without an assignment.
 
-    ``reads``: ids of the nodes of their names. ``variables``: those that have such a read. ``lines``: where
-    each variable is set. ``known``: the variables that are set when the function begins; ``range_bounds``
-    gives the arguments of ``range(...)``, or None for another expression.
+    ``reads``: ids of the name nodes of these reads. ``variables``: the variables that have such a read.
+    ``lines``: where each variable is set. ``known``: the variables that are set when the function begins.
+    ``range_bounds`` returns the arguments of ``range(...)``, or None for any other expression.
     """
 
     def __init__(self, definition: ast.FunctionDef, known, range_bounds):
@@ -37,7 +37,7 @@ class UnsetReads:
         self._block(definition.body, frozenset())
 
     def _set(self, target, now):
-        """The variables that are set after an assignment to ``target``."""
+        """Return the variables that are set after an assignment to ``target``."""
         for node in walk(target):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 variable = variable_of(node.id)
@@ -79,7 +79,7 @@ class UnsetReads:
             left = self.loops[-1].breaks if isinstance(node, ast.Break) else self.loops[-1].continues
             left.append(now)
             return None
-        if is_copy(node):  # of one variable: it sets nothing
+        if is_copy(node):  # it only gives a variable another type
             return now
         self._read(node, now)
         if isinstance(node, (ast.Return, ast.Raise)):
@@ -128,13 +128,13 @@ class UnsetReads:
 
 
 def _both(*ends):
-    """The variables that are set at the end of each of several paths."""
+    """Return the variables that are set at the end of each of several paths."""
     ends = [end for end in ends if end is not None]
     return frozenset.intersection(*ends) if ends else None
 
 
 def set_to_none(definition) -> set[str]:
-    """The variables to which a function assigns None."""
+    """Return the variables to which a function assigns None."""
     found = set()
     for statement in definition.body:
         for node in walk_here(statement):

@@ -1,11 +1,11 @@
-"""Which assignment a use of a variable refers to, and kernels in which every variable keeps one type.
+"""Finds which assignment each use of a variable refers to, and gives every variable of a kernel one type.
 
 Numba gives each assignment of a variable a type of its own. Where paths come together, a variable that is
 used afterwards gets the type that holds its values on all of them: after ``v = 0.0`` and
 ``if n > 3: v = x[i]``, ``v * v`` is computed in float64, also where the branch is taken and x is float32.
-Here every assignment is a *version* of its variable, and so is every place where versions come together.
-:mod:`.inference` finds their types. If they differ, :class:`Split` rewrites the kernel: one variable per
-type, with casts where paths meet.
+Here every assignment is a *version* of its variable, and so is every place where versions come together, as
+in static single assignment form with its phi functions. :mod:`.inference` finds their types. If they differ,
+:class:`Split` rewrites the kernel: one variable per type, with casts where paths meet.
 """
 
 import ast
@@ -13,7 +13,7 @@ import ast
 from lockstep.reading.analysis import assigned_names
 from lockstep.reading.trees import children, walk
 
-MARK = "·"  # in the names of versions; no variable of a kernel is likely to have it
+MARK = "·"  # it marks the names of versions; no variable of a kernel is likely to have it
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Await, ast.Yield)
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Assert, ast.Raise, ast.Return)
@@ -23,11 +23,11 @@ OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Call)
 
 
 class NoVersions(Exception):
-    """The function has something whose variables cannot be followed."""
+    """The function has syntax in which variables cannot be followed."""
 
 
 class Version:
-    """An assignment of a variable, or a place where ``sources``, (version, edge) each, come together."""
+    """An assignment of a variable, or a meeting (a phi) of ``sources``, which are pairs (version, edge)."""
 
     __slots__ = ("number", "variable", "sources", "used")
 
@@ -46,10 +46,10 @@ class Version:
 
 
 class Edge:
-    """The end of a path: just ``before`` a statement, or at the ``end`` of its ``body`` or ``orelse``.
+    """The end of a path. ``place``: just "before" a statement, or the end of its "body" or "orelse".
 
-    ``path``: (number of a decided branch, its outcome) for each one around it. ``through``: for a loop that
-    runs to its end, the edges on which its next iteration, perhaps none, is reached.
+    ``path``: (number of a decided branch, its outcome) for each such branch around it. ``through``: for a
+    loop that runs to its end, the edges that lead to its head, from before it and from its iterations.
     """
 
     __slots__ = ("place", "node", "path", "through")
@@ -88,7 +88,7 @@ class Versions:
         self.stores: dict[int, Version] = {}
         self.undefined: dict[str, Version] = {}
         self.choices: list[ast.expr] = []
-        self.operations: list[ast.AST] = []  # whose types may grow while those of a loop are found
+        self.operations: list[ast.AST] = []  # their types may grow while a loop's are found
         self.looped = any(isinstance(node, (ast.For, ast.While)) for node in walk(definition))
         self.returns: list[ast.Return] = []
         self.path: tuple = ()
@@ -206,7 +206,7 @@ class Versions:
         return None if isinstance(node, (ast.Return, ast.Raise)) else now
 
     def _decision(self, test):
-        """A number for a test with a constant outcome, else None."""
+        """Return a new number for a test with a constant outcome, else None."""
         if not self.decidable(test):
             return None
         self.decisions += 1
@@ -225,7 +225,7 @@ class Versions:
         return self._meet(ends)
 
     def _meet(self, ends):
-        """The versions after several paths, given as (versions, edge) of each."""
+        """Return the versions after several paths; ``ends`` has (versions, edge) for each path."""
         ends = [(versions, edge) for versions, edge in ends if versions is not None]
         if not ends:
             return None
@@ -273,13 +273,13 @@ class Versions:
         else:
             ends = [(exhausted, Edge("through", node, self.path, [entry, *(edge for _, edge in back)]))]
         if not counted and isinstance(node.test, ast.Constant) and node.test.value:
-            ends = []  # it ends only by a break
+            ends = []  # only a break ends such a loop
         self.path = outer
         self.loops.pop()
         return self._meet([*ends, *loop.breaks])
 
     def _heads(self, node, now, entry) -> dict:
-        """Where the versions from before a loop and from its iterations come together."""
+        """Return a loop's phis, where versions from before it and from its iterations come together."""
         heads = {}
         for name in sorted(assigned_names([node])):
             heads[name] = self._new(name, [(now[name], entry)] if name in now else [])
@@ -288,18 +288,18 @@ class Versions:
 
 
 class Cast(ast.expr):
-    """``value`` as the type ``kind``: the name of a number's dtype, or a tuple of them for a tuple."""
+    """A cast of ``value`` to ``kind``, the name of a number's dtype, or a tuple of names for a tuple."""
 
     _fields = ("value", "kind")
 
 
 def variable_of(name: str) -> str:
-    """The kernel's name of a variable that has been given a name for one of its types."""
+    """Return the kernel's own name of a variable that has been renamed for one of its types."""
     return name.split(MARK)[0]
 
 
 def is_copy(node) -> bool:
-    """Is it one of the assignments by which :class:`Split` gives a variable another type where paths meet?"""
+    """Is it an assignment by which :class:`Split` casts a variable to another type where paths meet?"""
     if not (isinstance(node, ast.Assign) and isinstance(node.value, Cast)):
         return False
     names = *node.targets, node.value.value
@@ -322,7 +322,7 @@ class Rewriter:
         return type(node)(**{name: self.copy(value) for name, value in ast.iter_fields(node)})
 
     def augmented(self, node, old: str, new: str):
-        """``new = old op value`` for ``name op= value``."""
+        """Return ``new = old op value`` for ``name op= value``."""
         load = ast.copy_location(ast.Name(old, ast.Load()), node.target)
         store = ast.copy_location(ast.Name(new, ast.Store()), node.target)
         value = ast.copy_location(ast.BinOp(load, node.op, self.copy(node.value)), node)
@@ -339,7 +339,7 @@ def is_array(kind) -> bool:
 
 
 def _label(kind) -> str:
-    """A type as part of a variable's name."""
+    """Return a type as part of a variable's name."""
     if is_array(kind):
         return "array"
     return str(kind).translate({ord(c): None for c in "'() "}).replace(",", "_")
@@ -349,9 +349,9 @@ class Split(Rewriter):
     """Rewrites a function so that each of its variables keeps one type.
 
     ``kinds``: the type of each version, as :func:`.inference.kind_of` names it; None if it is not known.
-    ``choices``: (type of the whole, types of the parts) of each of them; ``grown``: (type of the variable
-    that takes the outcome, type of the outcome) of each operation. ``result``: (type of what the function
-    returns, type of each returned value).
+    ``choices``: for each choice, (type of the whole, types of the parts). ``grown``: for each operation,
+    (type that holds every outcome that was found, type of the outcome). ``result``: (type of what the
+    function returns, type of each returned value).
     """
 
     def __init__(self, versions: Versions, kinds, choices, grown, result):
@@ -380,7 +380,7 @@ class Split(Rewriter):
 
     @property
     def key(self) -> tuple:
-        """Equal for equal rewritings of one function."""
+        """A key that is equal for equal rewritings of one function."""
         return (
             tuple(self.names),
             tuple(self.kinds),
@@ -390,7 +390,7 @@ class Split(Rewriter):
         )
 
     def _names(self) -> list[str]:
-        """A name for each version: that of its variable, with its type if the variable has several."""
+        """Return a name for each version: its variable's, with the type added if the variable has several."""
         first: dict[str, object] = {}
         names = []
         mixed = self._mixed()
@@ -403,7 +403,7 @@ class Split(Rewriter):
         return names
 
     def _mixed(self) -> set[str]:
-        """The variables that are an array here and a number there, and whose types are all known."""
+        """Return the variables that are an array in one place and a number in another, all of known types."""
         found: dict[str, list] = {}
         for version, kind in zip(self.versions.all, self.kinds):
             if version.matters:
@@ -415,12 +415,12 @@ class Split(Rewriter):
         }
 
     def kind_of(self, name):
-        """The type of the variable that has this name in the new tree; None if it is not of numbers."""
+        """Return the type of the variable with this name in the new tree; None if it holds no numbers."""
         known = (kind for kind, other in zip(self.kinds, self.names) if other == name and is_number(kind))
         return next(known, None)
 
     def _arrive(self, version, source, edge, after=None):
-        """Where ``source`` arrives at a meeting on this edge, its value becomes that of ``version``."""
+        """Where this edge brings ``source`` to a meeting, cast it to the type of ``version``, the meeting."""
         if edge.through is not None:
             for back in edge.through:
                 self._arrive(version, source, back)
@@ -468,7 +468,7 @@ class Split(Rewriter):
 
     def copy_AugAssign(self, node):
         if not isinstance(node.target, ast.Name) or id(node.target) not in self.versions.loads:
-            return self.plain(node)  # an element; or code that nothing reaches
+            return self.plain(node)  # it is an element, or code that nothing reaches
         old, new = self.versions.loads[id(node.target)], self.versions.stores[id(node.target)]
         old = node.target.id if old.number == "undefined" else self.names[old.number]
         new = self.names[new.number]
@@ -510,5 +510,5 @@ class Split(Rewriter):
 
 
 def _differs(kind, wanted) -> bool:
-    """Are both known types of numbers, and not the same?"""
+    """Are both of them known types of numbers, and different?"""
     return is_number(kind) and is_number(wanted) and kind != wanted
