@@ -1,1 +1,1 @@
-"""What a kernel may call: functions of numba.cuda, ``math``, NumPy and libdevice, as NumPy computes them."""
+"""The functions that a kernel may call: those of numba.cuda, ``math``, NumPy and libdevice, done by NumPy."""

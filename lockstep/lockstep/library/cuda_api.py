@@ -1,4 +1,4 @@
-"""What kernels may call: functions of numba.cuda, Python, math and cmath, each with its emulation."""
+"""The functions of numba.cuda, Python, math and cmath that kernels may call, each with its emulation."""
 
 import math
 from contextlib import suppress
@@ -21,7 +21,7 @@ from .warp_calls import WARP_CALLS
 
 
 class Conversion(Type):
-    """``int`` and ``float``: a number of one of the kinds ``kept`` stays as wide as it is."""
+    """``int`` or ``float``. A number keeps its type if its kind is one of those in ``kept``."""
 
     def __init__(self, dtype, kept):
         super().__init__(dtype)
@@ -107,14 +107,14 @@ def _gridsize(machine, dimensions):
 def _dtype(kind) -> np.dtype:
     if isinstance(kind, Type):
         return kind.dtype
-    with suppress(TypeError):  # "float32", or "f4" as NumPy calls it
+    with suppress(TypeError):  # kind may be "float32", or NumPy's "f4"
         if isinstance(kind, str) and np.dtype(kind).name in TYPES:
             return TYPES[np.dtype(kind).name].dtype
     raise KernelTypeError("an array's dtype must be a numeric type such as float32")
 
 
 UINT32 = np.dtype(np.uint32)
-_POINTER = 8  # bytes: Numba accepts no smaller alignment
+_POINTER = 8  # bytes; Numba accepts no smaller alignment
 
 
 def _array(allocate):
@@ -140,7 +140,7 @@ def _compare_and_swap(machine, site, array, index, expected, value):
 
 
 def _swap_first(machine, site, array, expected, value):
-    """``compare_and_swap``: of the first element of an array of one dimension."""
+    """Emulate ``compare_and_swap``, which takes the first element of an array of one dimension."""
     if getattr(array, "ndim", 1) != 1:
         raise KernelTypeError("cuda.atomic.compare_and_swap takes an array of one dimension")
     return machine.atomic(site, "cas", array, 0, value, expected)
@@ -159,7 +159,7 @@ def _syncthreads_vote(name, combine):
 
 
 def _lower_lanes(machine):
-    """For each lane, the bits of the lanes below it in the warp."""
+    """Return for each lane the bits of the lanes below it in the warp."""
     lane = machine.chunk.geometry.lane.pattern
     return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1), 0, UINT32)
 
@@ -171,7 +171,7 @@ def _fma(machine, site, x, y, z):
 
 
 def _select(machine, condition, a, b):
-    """``cuda.selp``, an instruction: it casts nothing."""
+    """Emulate ``cuda.selp``. It is one instruction, so it casts nothing."""
     test, one, other = (dtype_of(value) for value in (condition, a, b))
     if (
         test is not BOOL
@@ -189,7 +189,7 @@ def _select(machine, condition, a, b):
 
 
 def _constant(machine, array):
-    """``cuda.const.array_like``: Numba puts every array from outside a kernel into constant memory anyway."""
+    """Emulate ``cuda.const.array_like``. Numba puts all outside arrays into constant memory anyway."""
     if getattr(array, "space", "") != "constant":
         raise KernelTypeError("cuda.const.array_like() takes a NumPy array of the module or of the closure")
     return array
@@ -280,7 +280,7 @@ _PRINTED_LANES = 64
 
 
 def _printed(machine, value, where) -> str:
-    """What one lane prints, in the form that a GPU gives it."""
+    """Return what one lane prints, in the form that a GPU gives it."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):
@@ -298,7 +298,7 @@ def _printed(machine, value, where) -> str:
 
 
 def _print(machine, *values):
-    """Each active lane prints a line, up to 64 of them."""
+    """Print a line for each active lane, for up to 64 of them."""
     shape = machine.chunk.geometry.shape
     active = np.broadcast_to(True if machine.unit.mask.array is None else machine.unit.mask.array, shape)
     chosen = list(zip(*active.nonzero()))
@@ -335,7 +335,7 @@ _LANEWISE = {id(function) for functions in (BUILTINS, MATH, CMATH, TYPES) for fu
 
 
 def is_lanewise(callee) -> bool:
-    """Does each lane's result depend on that lane's arguments alone, whichever thread it is?"""
+    """Does each lane's result depend on the lane's arguments alone, and not on which thread it is?"""
     return id(callee) in _LANEWISE and getattr(callee, "elementwise", False)
 
 

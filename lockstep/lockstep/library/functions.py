@@ -1,8 +1,8 @@
 """Functions of one or more numbers, typed as Numba types them.
 
-A function is a list of signatures such as ``f:ff``, in NumPy's letters: float32 from two float32. A call
-takes the first of those that need least conversion, as Numba's overload resolution does; the arguments are
-cast to its types, and NumPy computes.
+A function is a list of signatures in NumPy's letters, such as ``f:ff``: it returns a float32 and takes two. A
+call takes the signature that needs the least conversion, the first of several, as Numba's overload resolution
+does. The arguments are cast to its types, and NumPy computes.
 """
 
 import math
@@ -21,17 +21,18 @@ from lockstep.values.dtypes import BOOL, INT64, dtype_of, is_integer
 from lockstep.values.lanes import from_values
 
 EXACT, PROMOTE, SAFE, UNSAFE = range(4)
-"""How good a conversion is: a wider type of the same kind, a type that holds most values, any other."""
+"""How good a conversion is: no conversion, to a wider type of the same kind, to a type that holds most
+values, to any other type."""
 
 _WIDENING = ("bhiq", "BHIQ", "efd", "FD")
 _HOLDING = ("?b", "?B", "Bh", "Hi", "Iq", "be", "hf", "id", "qd", "Qd")
-_COMPLEX = ("fF", "dD")  # there is no way back
+_COMPLEX = ("fF", "dD")  # no complex number converts to a real one
 _LOSING = ("he", "if")
 
 
 @cache
 def conversions() -> dict:
-    """(from, to) -> how good Numba finds that conversion of numbers, for NumPy's letters."""
+    """Return (from, to) -> how good Numba finds that conversion of numbers, for NumPy's letters."""
     letters = "?bhiqBHIQefdFD"
     found = {(a, b): EXACT if a == b else UNSAFE + 1 for a, b in product(letters, repeat=2)}
     for chain in _WIDENING:
@@ -49,7 +50,7 @@ def conversions() -> dict:
 
 
 def rating(given: str, wanted: str) -> tuple:
-    """How much conversion arguments of the types ``given`` need; the smallest is best."""
+    """Return how much conversion arguments of the types ``given`` need; the smallest is best."""
     kinds = [conversions()[pair] for pair in zip(given, wanted)]
     return kinds.count(UNSAFE), kinds.count(SAFE), kinds.count(PROMOTE)
 
@@ -57,9 +58,9 @@ def rating(given: str, wanted: str) -> tuple:
 class Function:
     """A function that kernels call with numbers.
 
-    ``compute``: takes arrays or NumPy scalars of the types in a signature, returns the result, or a tuple of
-    them. ``counted``: the name under which it is counted as floating-point arithmetic, or None. ``kinds``:
-    those that arguments may have before they are cast, as in NumPy.
+    ``compute`` takes arrays or NumPy scalars of the types in a signature, and returns the result, or a tuple
+    of results. ``counted``: the name under which a call counts as floating-point arithmetic, or None.
+    ``kinds``: NumPy's letters for the kinds that arguments may have before they are cast.
     """
 
     def __init__(self, name: str, signatures: str, compute, counted: str | None = None, kinds: str = "biufc"):
@@ -70,7 +71,7 @@ class Function:
     def __call__(self, machine, *values):
         results, wanted = self._signature(values)
         dtypes = [_dtype(letter) for letter in wanted]
-        # where integers are given, the result's type is the one that is computed in
+        # If the arguments are integers, the result's type is the one in which Numba computes.
         floats = [letter for letter in wanted + results if letter in "efdFD"]
         if self.counted and floats:
             machine.count_arithmetic(machine.site, self.counted, _dtype(floats[0].lower()))
@@ -106,12 +107,12 @@ class Function:
 
 
 def _counted(counts: list) -> str:
-    """``2 arguments``, ``1 or 2 arguments``."""
+    """Return a text such as ``2 arguments`` or ``1 or 2 arguments``."""
     return f"{' or '.join(map(str, counts))} argument{'s' * (counts != [1])}"
 
 
 def _shown(values, dtypes) -> str:
-    """``float32 and the array x``."""
+    """Return a text such as ``float32 and the array x``."""
     pairs = zip(values or dtypes, dtypes)
     return " and ".join(kind_of(value) if dtype is None else str(dtype) for value, dtype in pairs)
 
@@ -122,7 +123,7 @@ def _dtype(letter: str) -> np.dtype:
 
 
 def letter_of(dtype: np.dtype) -> str:
-    """NumPy's letter for a type; ``l`` and ``q`` are the same."""
+    """Return NumPy's letter for a type, ``q`` for every integer of 64 bits."""
     if dtype.kind in "iu":
         letter = {1: "b", 2: "h", 4: "i", 8: "q"}[dtype.itemsize]
         return letter.upper() if dtype.kind == "u" else letter
@@ -130,13 +131,13 @@ def letter_of(dtype: np.dtype) -> str:
 
 
 def _as(machine, dtype, value):
-    """An argument as an array or NumPy scalar of ``dtype``."""
+    """Return an argument as an array or NumPy scalar of ``dtype``."""
     value = machine.plain(value if dtype_of(value) == dtype else machine.cast(dtype, value))
     return value if isinstance(value, (np.ndarray, np.generic)) else dtype.type(value)
 
 
 def _in_kernel(value, dtype):
-    """A result as kernels hold numbers."""
+    """Return a result in the form in which kernels hold numbers."""
     if np.ndim(value):
         return from_values(value.astype(dtype)) if is_integer(dtype) else value.astype(dtype, copy=False)
     number = np.asarray(value).astype(dtype)[()]
@@ -144,7 +145,7 @@ def _in_kernel(value, dtype):
 
 
 def by_value(function, undefined=math.nan, inputs=1):
-    """A NumPy function from one of ``math``, which raises an exception where the result is not finite."""
+    """Make a NumPy function of one from ``math``, whose exceptions become results that are not finite."""
 
     def computed(*values):
         try:
@@ -164,7 +165,7 @@ remainder = by_value(math.remainder, inputs=2)
 
 
 def gamma(x):
-    """The gamma function; infinite at zero, undefined at negative integers."""
+    """Return the gamma function of x. It is infinite at zero, and NaN at negative integers."""
     return np.where(x == 0, np.copysign(np.inf, x), _gamma(x))
 
 
@@ -180,7 +181,7 @@ def degrees(x):
 
 
 def integer_power(x, n):
-    """``x ** n`` for an integer n."""
+    """Return ``x ** n`` for an integer n."""
     return np.power(x, np.asarray(n).astype(x.dtype))
 
 
@@ -246,7 +247,7 @@ def _logarithm(z, base=None):
 
 
 def _cmath() -> dict:
-    """Numba casts real numbers for some of them, and has no code for real numbers of others."""
+    """Return the functions of cmath. Some cast real numbers; others, as in Numba, take complex ones only."""
     found = {
         name: Function(f"cmath.{name}", "F:F D:D", compute, name) for name, compute in _COMPLEX_UNARY.items()
     }
@@ -270,7 +271,7 @@ _MATH_NAMES |= {"minimum": "min", "maximum": "max"}
 
 
 class Ufunc(Function):
-    """A function of NumPy, by the loop that NumPy would take. ``letters``: types of which Numba has code."""
+    """A ufunc of NumPy, typed by the loop that NumPy takes. ``letters``: types for which Numba has code."""
 
     def __init__(self, name: str, letters: str, counted: bool):
         self.ufunc, self.letters = getattr(np, name), letters
@@ -292,14 +293,14 @@ class Ufunc(Function):
     def _loops(self, dtypes, mixed):
         for loop in self.ufunc.types:
             wanted, results = loop.split("->")
-            if set("egG") & set(loop):  # Numba passes over the loops for float16 and long double
+            if set("egG") & set(loop):  # Numba skips the loops for float16 and long double
                 continue
             if all(_fits(dtype, np.dtype(code), mixed) for dtype, code in zip(dtypes, wanted)):
                 yield wanted, results
 
 
 def _fits(dtype, wanted, mixed) -> bool:
-    """May an argument be cast to a loop's type? Beside others, integers may be cast to any float."""
+    """May an argument be cast to a loop's type? If the others are floats, an integer may become any float."""
     return np.can_cast(dtype, wanted) or (mixed and dtype.kind in "iu" and wanted.kind in "fc")
 
 
@@ -325,7 +326,7 @@ def _numpy() -> dict:
 
 
 def _angle(z, degrees=False):
-    """``np.angle``: computed in the type of the parts, and always a float64."""
+    """Return ``np.angle``, which is computed in the type of the parts, and then becomes a float64."""
     real = z.real if z.dtype.kind == "c" else z
     return np.arctan2(z.imag, real).astype(np.float64) * np.where(degrees, 180 / math.pi, 1.0)
 
@@ -342,13 +343,16 @@ for _part in PARTS_BY_NUMPY.values():
 PARTS_BY_NUMPY["angle"] = Function("np.angle", "d:f d:d d:F d:D d:f? d:d? d:F? d:D?", _angle, "atan2")
 
 
-NUMPY_FUNCTIONS = _numpy()  # those that are ufuncs
+NUMPY_FUNCTIONS = _numpy()  # all of them are ufuncs
 
 # ---- Python ----
 
 
 def rounded(x, digits=None):
-    """``round(x)`` and ``round(x, digits)``, halves to even: as in Numba, an int64 of x scaled in float64."""
+    """Return ``round(x)`` or ``round(x, digits)``, halves to even.
+
+    Like Numba it scales x in float64 and rounds that to an int64.
+    """
     x = x.astype(np.float64)
     if digits is None:
         return _whole(x)
@@ -366,7 +370,7 @@ def _whole(x):
 
 
 def _power(number: float, exponent: int) -> float:
-    """Repeated squaring, which rounds as Numba does."""
+    """Return a power by repeated squaring, which rounds as Numba's does."""
     result = 1.0
     while exponent:
         result *= number if exponent & 1 else 1.0
@@ -374,11 +378,11 @@ def _power(number: float, exponent: int) -> float:
     return result
 
 
-_POWERS_OF_TEN = np.array([_power(10.0, exponent) for exponent in range(310)])  # the last is infinite
+_POWERS_OF_TEN = np.array([_power(10.0, exponent) for exponent in range(310)])  # the last one is infinite
 
 
 def floor_and_rest(x, y):
-    """``divmod(x, y)``."""
+    """Return ``divmod(x, y)``."""
     return np.floor_divide(x, y), np.remainder(x, y)
 
 
@@ -403,7 +407,7 @@ def population_count(x):
 
 
 def leading_zeros(x):
-    """Zeros above the highest bit that is set."""
+    """Count the zeros above the highest bit that is set."""
     x, count = _unsigned(x), np.zeros(np.shape(x), np.int64)
     for bit in range(_bits(x)):
         count = np.where((x >> x.dtype.type(bit)) != 0, bit + 1, count)
@@ -411,7 +415,7 @@ def leading_zeros(x):
 
 
 def first_set(x):
-    """The position of the lowest bit that is set, from 1; 0 if there is none."""
+    """Return the position of the lowest bit that is set, counted from 1; 0 if there is none."""
     x = _unsigned(x)
     lowest = x & (~x + x.dtype.type(1))
     return np.where(x == 0, 0, _bits(x) - leading_zeros(lowest))
@@ -440,7 +444,7 @@ _HALF_COMPARISONS = {
 
 
 def _half(name, compute):
-    """A function of float16, computed in float64 and rounded once."""
+    """Make a function of float16, which is computed in float64 and rounded once."""
     inputs = {"hfma": 3, "hadd": 2, "hsub": 2, "hmul": 2, "hdiv": 2, "hmax": 2, "hmin": 2}.get(name, 1)
     wide = lambda *values: compute(*(value.astype(np.float64) for value in values))  # noqa: E731
     return Function(f"fp16.{name}", f"e:{'e' * inputs}", wide, name.removeprefix("h"))

@@ -1,9 +1,9 @@
 """``cuda.libdevice``: NVIDIA's library of scalar functions, each with its signature and its meaning in NumPy.
 
 Names end as in libdevice: ``f`` for float32; ``_rn``, ``_rz``, ``_ru`` and ``_rd`` for rounding to the
-nearest number, towards zero, up and down. A function that writes to pointers returns a tuple. An unsigned
-integer is taken and returned in the signed type of its size, as numba.cuda declares it. What ``fast_``
-functions give up in precision on a GPU, they do not give up here. The Bessel functions are missing.
+nearest number, towards zero, up and down. A function that writes to pointers returns a tuple. Unsigned
+integers are passed and returned in the signed type of their size, as numba.cuda declares them. The ``fast_``
+functions are less precise on a GPU; here they are not. The Bessel functions are missing.
 """
 
 import math
@@ -31,13 +31,13 @@ from .functions import (
 
 
 def away_from_zero(x):
-    """Rounded to an integer, halves away from zero."""
+    """Round to an integer, halves away from zero."""
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)
 
 
 def exponent(x):
-    """The exponent of x as a float: of 8, 3."""
+    """Return the binary exponent of x as a float, such as 3 for 8."""
     found = np.frexp(np.abs(x))[1] - 1.0
     found = np.where(x == 0, -np.inf, np.where(np.isinf(x), np.inf, found))
     return np.where(np.isnan(x), np.nan, found)
@@ -89,7 +89,7 @@ def _normal(x):
 
 
 def _of_turns(function, quarter):
-    """sin(pi * x) or cos(pi * x), exact at multiples of a half."""
+    """Make sin(pi * x) or cos(pi * x), which is exact at multiples of a half."""
 
     def of_turns(x):
         x = np.fmod(x, 2)
@@ -103,7 +103,7 @@ sinpi, cospi = _of_turns(np.sin, 0), _of_turns(np.cos, 1)
 
 
 def quotient_and_rest(x, y):
-    """(the IEEE remainder, the low bits of the quotient with its sign)."""
+    """Return the IEEE remainder, and the low three bits of the quotient with its sign."""
     rest = remainder(x, y)
     with np.errstate(all="ignore"):
         quotient = np.rint((x.astype(np.float64) - rest) / y)
@@ -116,7 +116,7 @@ def positive_difference(x, y):
 
 
 def saturated(x):
-    """Between 0 and 1; 0 for NaN."""
+    """Clip to between 0 and 1; NaN becomes 0."""
     return np.where(np.isnan(x), 0, np.clip(x, 0, 1))
 
 
@@ -179,11 +179,11 @@ def _floats() -> dict:
 
 
 def _direction(exact: Fraction, nearest, mode: str):
-    """The float of nearest's type to which ``mode`` rounds ``exact``."""
+    """Return the float to which ``mode`` rounds ``exact``; ``nearest`` is the float nearest to that."""
     below, above = (np.nextafter(nearest, nearest.dtype.type(s * np.inf)) for s in (-1, 1))
     if mode == "rz":
         mode = "rd" if exact > 0 else "ru"
-    if not np.isfinite(nearest):  # beyond the largest number
+    if not np.isfinite(nearest):  # exact is beyond the largest float
         towards_zero = (mode == "rd") == (nearest > 0)
         return (below if nearest > 0 else above) if towards_zero else nearest
     if mode == "rd":
@@ -192,7 +192,7 @@ def _direction(exact: Fraction, nearest, mode: str):
 
 
 def _directed(compute, exactly, mode: str):
-    """A function rounded as ``mode`` says. ``exactly``: its result as a fraction from fractions."""
+    """Make ``compute`` round as ``mode`` says. ``exactly`` computes the result with fractions."""
 
     def of_one(*values):
         nearest = compute(*values)
@@ -214,7 +214,7 @@ def _directed(compute, exactly, mode: str):
 
 
 def _root_direction(mode):
-    """A square root rounded as ``mode`` says: compared by its square, which is a fraction."""
+    """Make a square root that rounds as ``mode`` says. It compares squares, which are exact fractions."""
 
     def of_one(x):
         nearest = np.sqrt(x)
@@ -235,7 +235,7 @@ def _inverse(x):
 
 
 def _multiply_add(x, y, z):
-    """x * y + z, rounded once if it is float32."""
+    """Return x * y + z, rounded only once if it is float32."""
     if x.dtype == np.float32:
         x, y, z = (value.astype(np.float64) for value in (x, y, z))
         return (x * y + z).astype(np.float32)
@@ -274,7 +274,7 @@ _FLOAT = {"float": np.float32, "double": np.float64}
 
 
 def _to_whole(dtype, mode):
-    """A float as an integer, the nearest that the type holds; NaN as 0, in 64 bits as the highest bit."""
+    """Make a conversion of floats to the nearest integer of a type; NaN becomes 0, or in 64 bits 2**63."""
     limits, round_it = np.iinfo(dtype), _TO_WHOLE[mode]
 
     def of_one(value):
@@ -292,7 +292,7 @@ def _to_whole(dtype, mode):
 
 
 def _to_float(dtype, given, mode):
-    """An integer as a float; ``given``: the type that its bits have."""
+    """Make a conversion of integers to floats; ``given``: the integer type as which to read the bits."""
 
     def convert(x):
         values = [int(value) for value in np.reshape(x.view(given), -1)]
@@ -349,7 +349,7 @@ def _from_halves(high, low):
 
 
 def _unsigned(function):
-    """A function of unsigned integers, which are taken and returned in signed types."""
+    """Make a function compute with unsigned integers, although it takes and returns signed types."""
 
     def compute(*values):
         found = np.asarray(function(*(value.view(f"u{value.dtype.itemsize}") for value in values)))
@@ -359,7 +359,7 @@ def _unsigned(function):
 
 
 def _exactly(function):
-    """A function computed with Python's integers."""
+    """Make a function compute with Python's integers, which do not overflow."""
     over_arrays = {n: np.frompyfunc(function, n, 1) for n in (2, 3)}
 
     def compute(*values):
@@ -371,7 +371,7 @@ def _exactly(function):
 
 
 def _selected_bytes(x, y, selector):
-    """Four of the eight bytes of y and x, chosen by four digits of the selector."""
+    """Return four of the eight bytes of y and x, chosen by four hexadecimal digits of the selector."""
     source = (y.astype(np.uint64) << np.uint64(32)) | x.astype(np.uint64)
     found = source ^ source
     for position in range(4):
@@ -415,7 +415,7 @@ def _integers() -> dict:
 
 
 def _table() -> dict:
-    """The functions by their names in kernels; those of integers count as no floating-point operation."""
+    """Return the functions by their names in kernels. Those of integers count as no FLOP."""
     whole = _integers()
     given = _floats() | _rounded() | _conversions() | whole
     return {

@@ -1,4 +1,4 @@
-"""Python's operators as functions, such as ``operator.mod(a, b)``."""
+"""Emulates the functions of Python's ``operator`` module, such as ``operator.mod(a, b)``."""
 
 import operator
 

@@ -1,4 +1,4 @@
-"""Signatures of ``cuda.jit``: what they say about arguments, and what arguments become."""
+"""Signatures of ``cuda.jit``: which arguments fit them, and to which types they cast the arguments."""
 
 import itertools
 from collections.abc import Sequence
@@ -13,24 +13,24 @@ from lockstep.values.dtypes import dtype_of
 from .functions import letter_of, rating
 
 try:
-    from numba.cuda.core import sigutils  # numba-cuda has types of its own
+    from numba.cuda.core import sigutils  # numba-cuda has its own types
 except ImportError:
     from numba.core import sigutils
 
-_UNSAFE = 1000  # the cost of a conversion that may lose something
+_UNSAFE = 1000  # the cost of a conversion that may lose information
 
 
 class Declared(NamedTuple):
-    """One signature of a kernel or device function: Numba types; ``returned`` may be left open, None."""
+    """One signature of a kernel or device function, in Numba types; ``returned`` is None if left open."""
 
     types: tuple
     returned: Any
 
 
 def declared(dispatcher: Any) -> list[Declared]:
-    """The signatures that a kernel or device function was given; none if it takes whatever it is called with.
+    """Return the signatures that a kernel or device function was given, or none if it takes any arguments.
 
-    A kernel that has compiled code for what it was called with so far is not bound to that.
+    The types that a kernel has been compiled for by its calls are no such signatures: it takes others too.
     """
     if hasattr(dispatcher, "declared"):
         return dispatcher.declared
@@ -44,13 +44,13 @@ def declared(dispatcher: Any) -> list[Declared]:
 
 
 class Casts:
-    """What a device function's signatures do to a call: its arguments and its result become their types."""
+    """Casts the arguments and the result of a call to the types of a device function's signature."""
 
     def __init__(self, name: str, signatures: Sequence[Declared]):
         self.name, self.signatures = name, signatures
 
     def arguments(self, machine, values: tuple) -> tuple[tuple, Any]:
-        """(the arguments, the type of the result) for the signature that needs least conversion."""
+        """Return the cast arguments and the result's type, of the signature that needs least conversion."""
         fitting = [one for one in self.signatures if len(one.types) == len(values)]
         ranked = sorted(
             (one for one in fitting if _possible(one, values)), key=lambda one: _least(one, values)
@@ -66,7 +66,7 @@ class Casts:
 
 
 def _possible(signature: Declared, values: tuple) -> bool:
-    """Are there arrays where the signature has arrays, of its dtypes, and numbers where it has numbers?"""
+    """Does the signature have numbers where the values have, and arrays of the same dtypes and dimensions?"""
     for kind, value in zip(signature.types, values):
         is_array = isinstance(value, DeviceArray)
         if _is_array(kind) != is_array:
@@ -92,7 +92,7 @@ def is_signature(value: Any) -> bool:
 
 
 def declaration(signature: Any, device: bool) -> Declared:
-    """A signature as it is written. Raises TypeError for a kernel's signature with a return value."""
+    """Read a signature as it is written. Raises TypeError for a kernel's signature with a return value."""
     types, returned = sigutils.normalize_signature(signature)
     if returned is not None and not device and str(returned) != "none":
         raise TypeError(f"a kernel returns nothing, but its signature says {returned}: write void(...)")
@@ -100,9 +100,9 @@ def declaration(signature: Any, device: bool) -> Declared:
 
 
 def fitted(name: str, signatures: Sequence[tuple], parameters: Sequence[str], args: Sequence) -> list:
-    """The arguments as one of the signatures wants them: numbers cast to its types.
+    """Return the arguments as the best of the signatures wants them: it casts numbers to its types.
 
-    Raises ArgumentError, a TypeError, if there is none that takes them.
+    Raises ArgumentError, a TypeError, if no signature takes the arguments, or if several fit equally well.
     """
     if len(signatures) == 1:
         return [
@@ -125,7 +125,7 @@ def fitted(name: str, signatures: Sequence[tuple], parameters: Sequence[str], ar
 
 
 def _same_length(types: tuple, args: Sequence) -> tuple:
-    """The types of a signature; that the number of arguments is wrong, the launch says itself."""
+    """Return the types of a signature. Raises ArgumentError for another number of arguments."""
     if len(types) != len(args):
         raise ArgumentError(
             f"the signature has {len(types)} parameters, and {len(args)} arguments were given"
@@ -138,10 +138,10 @@ def _is_array(kind: Any) -> bool:
 
 
 def dtype_of_type(kind: Any) -> np.dtype | None:
-    """The dtype of a Numba type; None if it is no number's."""
+    """Return the dtype of a Numba type of numbers; None for any other type."""
     try:
         return np.dtype({"boolean": "bool"}.get(str(kind), str(kind)))
-    except (TypeError, ValueError):  # the name of an array's or a record's type has commas
+    except (TypeError, ValueError):  # NumPy cannot read the name of an array's or a record's type
         return None
 
 
@@ -157,7 +157,7 @@ def _fits(kind: Any, array: np.ndarray) -> bool:
 
 
 def _cast(kind: Any, name: str, value: Any) -> Any:
-    """An argument for a parameter of a given type; numba.cuda converts numbers and nothing else."""
+    """Convert an argument to a parameter's type. Like numba.cuda, convert numbers and nothing else."""
     if isinstance(value, tuple) and hasattr(kind, "types"):
         return tuple(map(_cast, kind.types, itertools.repeat(name), value))
     if _is_array(kind) != isinstance(value, np.ndarray) or (_is_array(kind) and not _fits(kind, value)):
@@ -174,7 +174,7 @@ def _cast(kind: Any, name: str, value: Any) -> Any:
 
 
 def _cost(types: tuple, args: Sequence) -> float:
-    """How far the arguments are from a signature: 0 where they are what it says, infinite if too far."""
+    """Return how far the arguments are from a signature: 0 if they match exactly, infinite if not at all."""
     if len(types) != len(args):
         return float("inf")
     return sum(map(_distance, types, args))
@@ -199,7 +199,7 @@ def _distance(kind: Any, value: Any) -> float:
 
 
 def _described(value: Any) -> str:
-    """``float32 with 2 dimensions``, ``int``."""
+    """Return a text such as ``float32 with 2 dimensions`` or ``int``."""
     if not isinstance(value, np.ndarray):
         return type(value).__name__
     order = "" if value.flags.c_contiguous else ", not C-contiguous"

@@ -1,8 +1,8 @@
-"""What the lanes of a warp do together: shuffles, votes, matches and syncwarp.
+"""Calls that the lanes of a warp make together: shuffles, votes, matches and syncwarp.
 
 Each takes a mask that names lanes of the warp. All lanes that it names, except those that have exited, must
 execute the same call with the same mask, and a lane may only call it if the mask names that lane. Anything
-else is reported; results take only the lanes into account that are both named and there.
+else is reported. A result depends only on the lanes that are named and take part.
 """
 
 from typing import NamedTuple
@@ -25,14 +25,14 @@ _SHUFFLED = ("int32", "int64", "float32", "float64")
 
 
 class Call(NamedTuple):
-    """Where a warp calls what."""
+    """A call of one of these functions: its site and its name."""
 
     site: int
     name: str
 
 
 def _called_by_warp(name, function):
-    """The emulation of ``function(machine, call, mask, *operands)``."""
+    """Return the emulation of ``function(machine, call, mask, *operands)``."""
 
     def together(machine, mask, *operands):
         return machine.together(Call(machine.site, name), function, mask, operands)
@@ -44,17 +44,17 @@ def _called_by_warp(name, function):
 
 
 def _per_warp(values, shape) -> np.ndarray:
-    """Values of all lanes as (..., warps, 32)."""
+    """Return the values of all lanes with the shape (..., warps, 32)."""
     return np.broadcast_to(values, shape).reshape(*shape[:-1], -1, WARP)
 
 
 def _as_bits(booleans: np.ndarray) -> np.ndarray:
-    """(..., warps, 32) booleans as one number per warp: (..., warps, 1)."""
+    """Turn (..., warps, 32) booleans into one number per warp, (..., warps, 1)."""
     return (booleans * _BITS).sum(axis=-1, keepdims=True)
 
 
 def _named(machine, mask) -> np.ndarray | int:
-    """The bits of the mask that each lane passes: one number for all, or lanes."""
+    """Return the bits of the mask that each lane passes: one number for all lanes, or an array of lanes."""
     value = machine.plain(mask)
     if np.asarray(value).dtype.kind not in "iub":
         raise KernelTypeError("the mask of a warp's lanes must be an integer")
@@ -72,7 +72,7 @@ def _active(machine, shape) -> np.ndarray:
 
 
 def _members(machine, call, mask, *values):
-    """(shape, lanes that are there, bits of the lanes that each lane names and that are there)."""
+    """Return (shape, active lanes, for each lane the bits of the active lanes that it names)."""
     named = _named(machine, mask)
     shape = _shape(machine, named, *values)
     active = _active(machine, shape)
@@ -83,7 +83,7 @@ def _members(machine, call, mask, *values):
 
 
 def _check(machine, call, bits, active):
-    """Report lanes that call without being named, that are named and do not call, or that disagree."""
+    """Report lanes that call without being named, that are named but do not call, or whose masks differ."""
     if active.all() and (bits == EVERYONE).all():
         return
     unnamed = active & (bits & _BITS == 0)
@@ -103,7 +103,7 @@ def _check(machine, call, bits, active):
 
 
 def _waited_for(machine, shape) -> np.ndarray:
-    """The threads that exist and have not exited: (..., warps, 32) booleans."""
+    """Return which threads exist and have not exited, as (..., warps, 32) booleans."""
     waited = np.ones(machine.chunk.geometry.shape, bool)
     if machine.chunk.geometry.all_threads.array is not None:
         waited &= machine.chunk.geometry.all_threads.array
@@ -138,7 +138,7 @@ def _report(machine, call, lanes, sentence, kind="warp_divergence"):
 
 
 def _place(machine, where):
-    """(thread, block) of a lane, given its position in (..., row, column, warp, lane)."""
+    """Return (thread, block) of a lane, given its position in (..., row, column, warp, lane)."""
     *_, row, column, warp, lane = where
     return machine.chunk.geometry.thread_coordinates(warp * WARP + lane), machine.chunk.block_coordinates(
         row, column
@@ -190,7 +190,7 @@ def _listed(lanes: list[int]) -> str:
 
 
 def _shuffle(name, source_lane):
-    """A shuffle; each lane gets the value of ``source_lane(lane, operand)``, or keeps its own."""
+    """Make a shuffle: each lane gets the value of ``source_lane(lane, operand)``, or keeps its own."""
 
     def shuffle(machine, call, mask, value, operand):
         dtype = machine._dtype(value)
@@ -224,7 +224,7 @@ def _shuffle(name, source_lane):
 
 
 def _vote(outcome, dtype):
-    """A vote: ``outcome(bits of the lanes where it is true, bits of the lanes that take part)``."""
+    """Make a vote: ``outcome`` takes the bits of the lanes where it is true, and of those that take part."""
 
     def vote(machine, call, mask, predicate):
         predicate = machine.truth(predicate)
@@ -237,7 +237,7 @@ def _vote(outcome, dtype):
 
 
 def _for_each_lane(values, shape, dtype) -> Lanes:
-    """(..., warps, 1 or 32) integers or booleans as lanes of ``dtype``."""
+    """Turn (..., warps, 1 or 32) integers or booleans into lanes of ``dtype``."""
     wide = np.broadcast_to(values, (*values.shape[:-1], WARP)).reshape(shape)
     if dtype == BOOL:
         return Lanes(Pattern(wide), 0, BOOL)
@@ -250,7 +250,7 @@ def _active_lanes(machine) -> Lanes:
 
 
 def _equal_lanes(machine, call, mask, value):
-    """(shape, lanes that each lane names and that are there, those of them that hold the same bits)."""
+    """Return (shape, bits of the active lanes that each lane names, bits of those that hold the same)."""
     value = np.asarray(machine.plain(value))
     if value.dtype.kind == "f":
         value = value.view(f"i{value.dtype.itemsize}")

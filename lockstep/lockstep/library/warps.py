@@ -1,8 +1,8 @@
 """Instructions that a whole warp executes together, such as those of the Tensor Cores.
 
-All 32 lanes execute it together: each provides part of the operands and gets part of the result in its own
-registers, a *fragment*. So all lanes of a warp must reach it, with the same value where the instruction takes
-one for the whole warp. The functions here take the running machine; the intrinsics are built on them.
+Each of the 32 lanes provides a part of the operands, and gets a part of the result in its own registers, a
+*fragment*. So all lanes of a warp must reach the instruction, and must pass the same value where it takes one
+for the whole warp. The functions here take the running machine; the intrinsics are built on them.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from lockstep.values.lanes import Lanes
 
 
 class Layout:
-    """Which elements of a matrix of ``shape`` each lane of a warp holds.
+    """Says which elements of a matrix of ``shape`` each lane of a warp holds.
 
     rows, columns: (32, elements per lane); every element of the matrix is in at least one lane.
     """
@@ -30,12 +30,12 @@ class Layout:
         _, self._place = np.unique(self._element, return_index=True)
 
     def matrices(self, fragments: np.ndarray) -> np.ndarray:
-        """(..., lanes, per_lane) -> (..., warps, rows, columns)."""
+        """Turn fragments, (..., lanes, per_lane), into matrices, (..., warps, rows, columns)."""
         warps = fragments.reshape(*fragments.shape[:-2], -1, WARP * self.per_lane)
         return warps[..., self._place].reshape(*warps.shape[:-1], *self.shape)
 
     def fragments(self, matrices: np.ndarray) -> np.ndarray:
-        """(..., warps, rows, columns) -> (..., lanes, per_lane)."""
+        """Turn matrices, (..., warps, rows, columns), into fragments, (..., lanes, per_lane)."""
         held = matrices.reshape(*matrices.shape[:-2], -1)[..., self._element]
         return held.reshape(*held.shape[:-3], -1, self.per_lane)
 
@@ -44,7 +44,7 @@ class Layout:
 
 
 def require_whole_warps(machine, instruction: str):
-    """Report warps of which only some lanes reach the instruction."""
+    """Report the warps of which only some lanes reach the instruction."""
     mask = machine.unit.mask
     if mask.array is None or not mask.any:
         return
@@ -62,7 +62,7 @@ def require_whole_warps(machine, instruction: str):
 
 
 def _partial_warps(active: np.ndarray, geometry) -> np.ndarray | None:
-    """The active lanes of warps in which other lanes are idle, as booleans; None if there are none."""
+    """Return the active lanes of warps in which other lanes are idle, as booleans; None if there are none."""
     shape = np.broadcast_shapes(active.shape, geometry.shape)
     warps = np.broadcast_to(active, shape).reshape(*shape[:-1], -1, WARP)
     partial = (warps & ~warps.all(axis=-1, keepdims=True)).reshape(shape)
@@ -70,7 +70,7 @@ def _partial_warps(active: np.ndarray, geometry) -> np.ndarray | None:
 
 
 def require_uniform(machine, instruction: str, what: str, *values):
-    """Report warps whose lanes pass different ``values`` where the instruction takes one for all."""
+    """Report the warps whose lanes pass different ``values`` where the instruction takes one for all."""
     for value in values:
         if (
             type(value) is Lanes
@@ -88,7 +88,7 @@ def require_uniform(machine, instruction: str, what: str, *values):
 
 
 def _differing_lanes(value: Lanes, mask, geometry) -> np.ndarray | None:
-    """The active lanes of warps that do not all hold the same number, as booleans; None if there are none."""
+    """Return the active lanes of warps whose active lanes hold different numbers, as booleans, or None."""
     shape = np.broadcast_shapes(value.shape, geometry.shape)
     active = np.broadcast_to(True if mask.array is None else mask.array, shape).reshape(-1, WARP)
     numbers = np.broadcast_to(value.pattern.array, shape).reshape(-1, WARP)
@@ -126,7 +126,7 @@ def _report(machine, lanes: np.ndarray, sentence):
 
 
 def read_fragment(machine, instruction: str, fragment, layout: Layout, *dtypes) -> np.ndarray | None:
-    """The matrices, (..., warps, rows, columns), of which each lane holds a fragment; None when counting."""
+    """Return the matrices that the lanes hold as fragments, (..., warps, rows, columns); None if counting."""
     _check_fragment(instruction, fragment, layout.per_lane, dtypes)
     values = machine.read(machine.site, fragment, (0,), layout.per_lane, boundary=1)
     if machine.log is not None:
@@ -151,7 +151,7 @@ def _check_fragment(instruction, fragment, per_lane, dtypes):
         return
     wanted = f"{instruction} takes a thread's own array of {per_lane} {' or '.join(dtypes)}"
     if not isinstance(fragment, DeviceArray):
-        single = isinstance(fragment, (np.ndarray, np.generic, int, float))  # an array: one number per lane
+        single = isinstance(fragment, (np.ndarray, np.generic, int, float))  # an array has a number per lane
         given = "a single number" if single else type(fragment).__name__
         raise KernelTypeError(f"{wanted}, cuda.local.array, as a fragment, not {given}")
     if fragment.space != "local":
@@ -161,7 +161,7 @@ def _check_fragment(instruction, fragment, per_lane, dtypes):
 
 
 def require_shared(instruction: str, array, *dtypes):
-    """Refuse an array that is not in shared memory or holds something else."""
+    """Refuse an array that is not in shared memory, or has none of these dtypes."""
     if not isinstance(array, DeviceArray) or array.space != "shared" or name_of(array.dtype) not in dtypes:
         given = f"this is of type {type(array).__name__}"
         if isinstance(array, DeviceArray):
@@ -170,7 +170,7 @@ def require_shared(instruction: str, array, *dtypes):
 
 
 def require_place(instruction: str, array: DeviceArray, index: tuple):
-    """Refuse a place in an array that has another number of indices than the array."""
+    """Refuse a place in an array whose number of indices is not the array's number of dimensions."""
     if len(index) != array.ndim:
         place = "(0, 0)" if array.ndim == 2 else f"{array.ndim} numbers in brackets"
         raise KernelTypeError(
@@ -187,10 +187,10 @@ def require_place(instruction: str, array: DeviceArray, index: tuple):
 
 
 def multiply_add(machine, a, b, c, dtype: np.dtype):
-    """a @ b + c with float16 a and b: exact products, added up in float32 and rounded once to ``dtype``.
+    """Return a @ b + c with float16 a and b: exact products, added in float32, rounded once to ``dtype``.
 
-    A Tensor Core cuts bits off instead to align the products, so the last bits differ. Returns
-    None when counting.
+    A Tensor Core instead cuts off bits to align the products, so the last bits differ. Returns None when
+    counting.
     """
     if machine.log is not None:
         return None
@@ -204,10 +204,10 @@ ROW = 8  # 2-byte elements in the 16 bytes at a lane's address
 
 
 def load_rows(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarray | None:
-    """The rows of 8 float16 at the addresses of each warp's first ``rows`` lanes: (..., warps, rows, 8).
+    """Load rows of 8 float16 from the addresses of each warp's first ``rows`` lanes: (..., warps, rows, 8).
 
-    Counted as 128-bit loads, matrix by matrix: one wavefront each if no two rows share banks. Returns None
-    when counting.
+    These count as 128-bit loads, matrix by matrix: a matrix takes one wavefront if no two of its rows share
+    banks. Returns None when counting.
     """
     saved = machine.unit.mask
     if rows < WARP:
@@ -221,9 +221,9 @@ def load_rows(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarra
 
 
 def store_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragments: tuple):
-    """Store the rows of 8 of matrices that a warp holds in fragments at the addresses of its lanes.
+    """Store matrices that a warp holds in fragments: a row of 8 elements at the address of each lane.
 
-    Counted as 128-bit stores: one wavefront per 8 lanes if no two rows share banks.
+    These count as 128-bit stores: 8 lanes take one wavefront if no two of their rows share banks.
     """
     values = (array.dtype.type(0),) * ROW
     if machine.log is None:
@@ -234,7 +234,7 @@ def store_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragme
 
 
 def _side_by_side(values: tuple, width: int) -> np.ndarray:
-    """What all lanes of a block hold, (..., lanes, elements), from one array of lanes per element."""
+    """Return what all lanes of a block hold, (..., lanes, elements), given one array of lanes per element."""
     held = np.empty((*values[0].shape[:-1], width, len(values)), values[0].dtype)
     for element, value in enumerate(values):
         held[..., element] = value
@@ -242,20 +242,20 @@ def _side_by_side(values: tuple, width: int) -> np.ndarray:
 
 
 def _first_lanes(geometry, count: int) -> Lanes:
-    """Which lanes are among the first ``count`` of their warp."""
+    """Return which lanes are among the first ``count`` of their warp."""
     lane = geometry.lane.pattern
     return Lanes(lane.derive(("<", count), lambda: lane.array < count), 0, BOOL)
 
 
 def by_lane(machine, numbers: np.ndarray) -> Lanes:
-    """An integer for each lane of a warp, the same in every warp."""
+    """Return an integer for each lane of a warp, the same in every warp."""
     key = ("by lane", numbers.tobytes())
     lane = machine.chunk.geometry.lane.pattern
     return Lanes(lane.derive(key, lambda: numbers[lane.array]))
 
 
 def elements(machine, array: DeviceArray, matrices: np.ndarray | None, rows, columns):
-    """The value of each lane if lane i holds [rows[i], columns[i]] of its warp's matrix; 0 when counting."""
+    """Return what each lane holds: lane i has [rows[i], columns[i]] of its warp's matrix; 0 when counting."""
     if matrices is None:
         return array.dtype.type(0)
     held = matrices[..., rows, columns]
