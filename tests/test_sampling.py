@@ -100,10 +100,11 @@ def test_what_waits_comes_first(suite):
 
 
 class Item:
-    """A test with one marker, or with none."""
+    """A test with one marker, or with none; "site" uses the fixture of that name."""
 
     def __init__(self, marker):
         self.marker = marker
+        self.fixturenames = ["course_site"] if marker == "site" else []
 
     def get_closest_marker(self, name):
         return self.marker if self.marker == name else None
@@ -111,13 +112,20 @@ class Item:
 
 @pytest.mark.parametrize(
     ("workers", "expected"),
-    [(1, "wwlll......"), (2, "wll...wl..."), (3, "wl..wl..l..")],
+    [(1, "wwlfl......"), (2, "wll...wf..."), (3, "wf..wl..l..")],
 )
 def test_each_worker_begins_with_slow_ones(workers, expected):
-    markers = {"w": "waits", "l": "long", ".": None}
-    items = [Item(markers[letter]) for letter in ".l.w..l.wl."]
+    markers = {"w": "waits", "l": "long", "f": "full", ".": None}
+    items = [Item(markers[letter]) for letter in ".l.w..f.wl."]
     ordered = slow_ones_first(items, workers)
     assert set(ordered) == set(items)
+    assert "".join((item.marker or ".")[0] for item in ordered) == expected
+
+
+@pytest.mark.parametrize(("workers", "expected"), [(1, "sswll...."), (2, "ss...wll."), (3, "ss.wl.l..")])
+def test_one_worker_has_all_tests_of_the_site(workers, expected):
+    markers = {"w": "waits", "l": "long", "s": "site", ".": None}
+    ordered = slow_ones_first([Item(markers[letter]) for letter in ".s.lw.sl."], workers)
     assert "".join((item.marker or ".")[0] for item in ordered) == expected
 
 

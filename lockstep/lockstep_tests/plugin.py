@@ -121,13 +121,18 @@ def slow_ones_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]
 
     Each worker begins with an equal part of the tests, in their order, and later takes over what others have
     left. So the slow ones are dealt out: first those that wait for other processes, then those that compute.
+    Tests of the course's site all go to the first worker: others would wait until it has built the site.
     """
-    waiting = [item for item in items if _has(item, "browser", "waits")]
-    slow = [*waiting, *(item for item in items if _has(item, "long") and item not in waiting)]
-    rest = iter([item for item in items if item not in set(slow)])
-    size, ordered = -(-len(items) // workers), []
+    of_the_site = [item for item in items if "course_site" in item.fixturenames]
+    others = [item for item in items if item not in set(of_the_site)]
+    waiting = [item for item in others if _has(item, "browser", "waits")]
+    slow = [*waiting, *(item for item in others if _has(item, "long", "full") and item not in waiting)]
+    rest = iter([item for item in others if item not in set(slow)])
+    size, ordered = -(-len(items) // workers), [*of_the_site]
+    dealt_to = range(1 if of_the_site and workers > 1 else 0, workers)
     for part in range(workers):
-        ordered += slow[part::workers]
+        if part in dealt_to:
+            ordered += slow[part - dealt_to.start :: len(dealt_to)]
         ordered += islice(rest, max((part + 1) * size - len(ordered), 0))
     return ordered
 

@@ -66,7 +66,6 @@ def test_default_tiles_at_an_odd_shape(stage, emulated):
     assert run.report.findings == []
 
 
-@pytest.mark.many(one_in=3)
 @ANY_STAGE
 def test_rows_as_short_as_the_alignment_allows(stage, emulated):
     run = emulated(stage, 9, 30, 11, tiles=small(stage), alignment=stage.alignment)
@@ -74,7 +73,6 @@ def test_rows_as_short_as_the_alignment_allows(stage, emulated):
     assert run.report.ok
 
 
-@pytest.mark.many(one_in=3)
 @ANY_STAGE
 def test_c_is_not_read_where_beta_is_zero(stage, emulated):
     assert emulated(stage, 33, 37, 5, tiles=small(stage)).loads("C") == 0
