@@ -18,7 +18,7 @@ GRID = GridGroup()
 
 
 class Barriers:
-    """The machine's barriers. ``unit.exits``: the call of the kernel, and the lanes that have returned."""
+    """The machine's barriers and fences. The lanes that have returned from ``unit.exits`` have exited."""
 
     def kernel_frame(self) -> Frame:
         """Begin the call of the kernel itself: the lanes that return from it have exited."""

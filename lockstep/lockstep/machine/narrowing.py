@@ -125,7 +125,7 @@ class _Unknown(Exception):
 
 
 class Narrowing:
-    """The machine's part: loops go from all lanes to few, and back."""
+    """The machine's loops go from all lanes to few, and back."""
 
     fewest_lanes = 1024  # with fewer, the length of an array hardly matters
     look_every = 8  # iterations between two looks at how many lanes are left

@@ -12,7 +12,7 @@ from lockstep.values.dtypes import dtype_of
 
 
 class Unset:
-    """The machine's part: what a lane reads that has not set a variable."""
+    """The machine's reads of variables that only some lanes have set."""
 
     def checked(self, site, value, is_set, *lines):
         """A variable's value where some lanes may not have set it; ``is_set``: whether, lane by lane.

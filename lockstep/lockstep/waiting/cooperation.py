@@ -14,7 +14,7 @@ from .tensor_copies import TensorCopies
 
 
 class Cooperation:
-    """``self.asynchronous``: warps with mbarriers, copies and products of their own are running."""
+    """The machine's part where units wait for each other, or warps use TMA and wgmma."""
 
     def prepare_warps(self):
         """Fresh mbarriers, copies and clocks for a block."""
