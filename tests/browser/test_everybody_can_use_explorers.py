@@ -8,7 +8,7 @@ from tests.browser.test_notebooks_in_the_browser import NAMES
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.many(one_in=9, with_all=3),
+    pytest.mark.many(one_in=13, with_all=3),
     pytest.mark.filterwarnings("ignore:.* is deprecated"),
 ]
 GRAVE = ("serious", "critical")

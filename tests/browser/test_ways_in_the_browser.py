@@ -78,7 +78,7 @@ def _follow(page, place: int) -> None:
     link.click()
 
 
-@pytest.mark.many(one_in=12, with_all=5)
+@pytest.mark.many(one_in=26, with_all=5)
 @pytest.mark.parametrize("start", PLACES)
 def test_every_link_leads_to_its_place_on_the_first_click(start, page, folder, sample):
     """Where it leads, no notebook is open yet. Several links to the same place are tried once, from the first
@@ -118,6 +118,7 @@ def _arrives(page, path: str, cell: str | None) -> None:
     assert place["top"] == pytest.approx(0, abs=2) and place["height"] > 0, (path, cell, place)
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_a_solution_opens_by_mouse_and_by_keyboard_and_can_be_read(theme, page):
     _open(page, "00_welcome.ipynb")
