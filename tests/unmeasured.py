@@ -18,14 +18,17 @@ MACHINE_CODE = "data/machine_code"
 _GPU = "data/h200"
 # A table, what reads it, and the command that adds a stage to it.
 _TABLES = {
-    f"{_GPU}/ladder.csv": (records.ladder, "bench {} --sizes 4096,8192"),
-    f"{_GPU}/correctness.csv": (records.correctness, "bench {} --odd"),
-    f"{_GPU}/sweep.csv": (records.sweep, "sweep {}"),
-    f"{_GPU}/compile_times.csv": (records.compile_times, "sweep {} --best"),
-    f"{_GPU}/counters/ladder.csv": (records.counters, "counters {} --shapes 1024,333x217x129"),
-    f"{_GPU}/stage_sanitizer.csv": (records.stage_sanitizer, "sanitize {}"),
-    f"{_GPU}/profile/kernels.csv": (records.profiles, "profile {}"),
-    MACHINE_CODE: (records.machine_code, "compile --record {}"),
+    f"{_GPU}/ladder.csv": (records.ladder, "gemm-course bench {} --sizes 4096,8192"),
+    f"{_GPU}/correctness.csv": (records.correctness, "gemm-course bench {} --odd"),
+    f"{_GPU}/sweep.csv": (records.sweep, "gemm-course sweep {}"),
+    f"{_GPU}/compile_times.csv": (records.compile_times, "gemm-course sweep {} --best"),
+    f"{_GPU}/counters/ladder.csv": (
+        records.counters,
+        "python -m measuring counters {} --shapes 1024,333x217x129",
+    ),
+    f"{_GPU}/stage_sanitizer.csv": (records.stage_sanitizer, "python -m measuring sanitize {}"),
+    f"{_GPU}/profile/kernels.csv": (records.profiles, "gemm-course profile {}"),
+    MACHINE_CODE: (records.machine_code, "gemm-course compile --record {}"),
 }
 LADDER_TABLE, CORRECTNESS, SWEEP, COMPILE_TIMES, COUNTERS, SANITIZER, PROFILES, _ = _TABLES
 ON_A_GPU = tuple(table for table in _TABLES if table != MACHINE_CODE)
@@ -36,7 +39,7 @@ def why_unmeasured(stage: Stage, *tables: str) -> str:
     missing = [table for table in tables if stage.name not in stages_in(table)]
     if not missing:
         return ""
-    commands = ", ".join(f"`gemm-course {_TABLES[table][1].format(stage.name)}`" for table in missing)
+    commands = ", ".join(f"`{_TABLES[table][1].format(stage.name)}`" for table in missing)
     where = "without a GPU" if missing == [MACHINE_CODE] else "on an H200"
     return f"{stage.name} is not in {', '.join(missing)} yet; {where}: {commands}"
 

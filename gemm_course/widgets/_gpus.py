@@ -116,9 +116,16 @@ def not_in_the_table(gpu: str) -> str:
 
 
 def to_measure(what: str, on: Place, command: str) -> str:
-    """A sentence that says that something was not measured, and what measures it."""
+    """Return a sentence that says what was not measured, and which command measures it.
+
+    command: of `gemm-course`, or of `python -m measuring`, which is in a clone of the course alone.
+    """
     yet = " yet" if on == SHIPPED else ""  # a stage of the ladder is bound to be measured there
-    return f"{what} not measured on {on.an}{yet}: on that machine, `gemm-course {command}` does it."
+    if command.split()[0] in MAINTAINERS:
+        told = f"on that machine, in a clone of the course, `python -m measuring {command}`"
+    else:
+        told = f"on that machine, `gemm-course {command}`"
+    return f"{what} not measured on {on.an}{yet}: {told} does it."
 
 
 def left_out(stages: Iterable[Stage], on: Place, command: str) -> str:

@@ -25,7 +25,8 @@ Run it. The [list](notebooks/glossary.md#lane) has the words, [the rules](RULES.
     "notebooks/glossary.md": "# Glossary\n\n## threads\n\n### lane\nA place. "
     "[00](00_dots.ipynb#cell-id=exercise-00-1)\n",
     "docs/what_limits_it.md": "# What limits it\n\nSee [the emulator](../lockstep/README.md).\n",
-    "lockstep/README.md": "# The emulator\n\nIt counts, and $a^2$ is a square.\n",
+    "lockstep/README.md": "# The emulator\n\nIt counts, and $a^2$ is a square. [More](REFERENCE.md).\n",
+    "lockstep/REFERENCE.md": "# Reference\n\nBack to the [start](README.md).\n",
 }
 DOT = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"

@@ -30,6 +30,7 @@ def test_every_file_that_is_linked_is_there_and_markdown_is_a_page(built):
         "notebooks/glossary",
         "docs/what_limits_it",
         "lockstep/README",
+        "lockstep/REFERENCE",
         "RULES",
     }
     assert made == {f"{name}.html" for name in (*expected, "search")}
@@ -76,7 +77,7 @@ def test_github_shows_folders_that_begin_with_an_underscore(built):
 def test_progress_is_said(built):
     said = built[1]
     assert said[0].startswith("Reading 1 notebook") and re.fullmatch(
-        r"6 pages, [\d.]+ MB, in \d+ s\.", said[-1]
+        r"7 pages, [\d.]+ MB, in \d+ s\.", said[-1]
     )
 
 

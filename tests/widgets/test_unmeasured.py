@@ -11,7 +11,7 @@ from gemm_course.compiler import NoCompiler, recorded
 from gemm_course.figures.picture import Picture
 from gemm_course.profiles import NoProfile
 from gemm_course.profiles import recorded as profiled
-from gemm_course.widgets import _card, _showing, _taken
+from gemm_course.widgets import _block_resources, _card, _showing
 from tests.unmeasured import ON_A_GPU, why_unmeasured
 
 MADE_UP = {"thread_tiled_2d": "made_up", "staged_store": "made_up_fp16"}  # by the stage that it copies
@@ -49,7 +49,7 @@ def names(request, monkeypatch):
             stages[new] = dataclasses.replace(stage, name=new, after=old, document="beyond the documents")
     monkeypatch.setattr(LADDER, "_stages", stages)
     monkeypatch.setattr(_showing, "show", lambda explorer, call: explorer)
-    monkeypatch.setattr(_taken, "why_no_compiler", lambda: NO_COMPILER)
+    monkeypatch.setattr(_block_resources, "why_no_compiler", lambda: NO_COMPILER)
     monkeypatch.setattr(_card, "compiled", refuse)
     return new, old
 
@@ -72,7 +72,10 @@ def alt(shown) -> str:
 @pytest.mark.parametrize("picture", PICTURES)
 def test_a_picture_says_that_it_is_not_measured_yet_and_which_command_measures_it(names, picture):
     draw, command = PICTURES[picture]
-    told = re.search(r"not measured on an H200 yet: on that machine, `gemm-course (.*?)`", alt(draw(*names)))
+    told = re.search(
+        r"not measured on an H200 yet: on that machine, .*?`(?:gemm-course|python -m measuring) (.*?)`",
+        alt(draw(*names)),
+    )
     assert told, "the picture does not say it"
     verb, *stages = told[1].split()
     assert verb == command and names[0] in stages
@@ -93,4 +96,5 @@ def test_records_have_nothing_of_it_and_say_so(names):
         profiled(new)
     said = why_unmeasured(LADDER[new], *ON_A_GPU)
     assert said.startswith(f"{new} is not in data/h200/ladder.csv, ")
-    assert all(f"`gemm-course {verb} {new}" in said for verb in ("bench", "sweep", "counters", "profile"))
+    assert all(f"`gemm-course {verb} {new}" in said for verb in ("bench", "sweep", "profile"))
+    assert f"`python -m measuring counters {new}" in said

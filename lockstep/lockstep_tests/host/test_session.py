@@ -212,6 +212,7 @@ def test_one_launch_counts_once_however_many_findings_a_line_has():
 
 def test_numbas_simulator_gives_way_to_the_emulator(tmp_path):
     """Whoever has no GPU may have NUMBA_ENABLE_CUDASIM set; the emulator takes the simulator's place."""
+    pytest.importorskip("numba_cuda", reason="beside its simulator, the built-in numba.cuda has no host side")
     program = """
 import asyncio
 import numpy as np

@@ -59,6 +59,8 @@ def test_the_signature_is_the_one_of_the_arrays():
 
 
 def test_a_function_of_the_program_with_its_line(session):
+    pytest.importorskip("numba_cuda", reason="the built-in numba.cuda has no cuda.vectorize")
+
     @cuda.jit(device=True)
     def squared(a):
         return a * a
