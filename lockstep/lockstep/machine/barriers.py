@@ -7,7 +7,7 @@ from lockstep.errors import KernelTypeError, LimitExceeded
 from lockstep.races.absences import report_absent
 from lockstep.values.geometry import WARP
 from lockstep.values.lanes import from_values
-from lockstep.waiting.unit import Frame
+from lockstep.values.unit import Frame
 
 
 class GridGroup:

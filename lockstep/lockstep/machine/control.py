@@ -9,8 +9,8 @@ from lockstep.memory.storage import ARRAYS, DeviceArray, Unknown
 from lockstep.values import lanes
 from lockstep.values.dtypes import BOOL, INT64, UINT64
 from lockstep.values.lanes import Lanes
+from lockstep.values.unit import Frame
 from lockstep.waiting.scheduler import WARPS, NeedsFinerUnits
-from lockstep.waiting.unit import Frame
 
 from .iterables import LaneRange, TypedRange, iterable, type_of_range
 from .narrowing import Narrowing

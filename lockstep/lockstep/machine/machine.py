@@ -5,7 +5,7 @@ A launch (:mod:`lockstep.launching.launch`) makes one machine and cuts its grid 
 lanes that run in lock-step. Then the translated code runs once for all lanes, and calls the machine at each
 step:
 
-* operations on values (:mod:`.values`) compute for all lanes at once;
+* operations on values (:mod:`.operations`) compute for all lanes at once;
 * branches and loops (:mod:`.control`) narrow ``unit.mask``, the lanes that execute the current statement;
 * loads and stores (:mod:`.access`) check bounds, count with ``tally``, look for races in
   ``chunk.shared_races`` and ``races``, and then move the numbers; ``reporter`` says what is wrong;
@@ -29,30 +29,30 @@ from lockstep.memory.storage import ARRAYS, Unknown, unknown
 from lockstep.races.absences import Absences
 from lockstep.races.async_copies import AsyncCopies
 from lockstep.races.exact import ExactSharedRaces
+from lockstep.races.global_races import RacesInGlobalMemory
 from lockstep.races.happens_before import HappensBefore
+from lockstep.races.looks import Looks
 from lockstep.races.shadow import Access, Initialised, InitialisedLocal, SharedRaces
 from lockstep.values import lanes
+from lockstep.values.chunk import Chunk
 from lockstep.values.dtypes import FLOAT64, dtype_of, is_integer, unify
 from lockstep.values.geometry import Geometry
 from lockstep.values.lanes import Lanes
+from lockstep.values.unit import Unit
 from lockstep.waiting.cooperation import Cooperation
 from lockstep.waiting.scheduler import Scheduler
-from lockstep.waiting.unit import Unit
 
 from .access import MemoryAccess
 from .accumulation import Accumulation
 from .arithmetic import require_tuples_alike
 from .barriers import Barriers
-from .chunk import Chunk
 from .control import Control
 from .declarations import whole_shape
-from .global_races import RacesInGlobalMemory
 from .language import same_tuple
-from .looks import Looks
+from .operations import Operations
 from .reporter import Reporter
 from .slices import Slices
 from .unset import Unset
-from .values import Values
 
 
 class Site(NamedTuple):
@@ -67,7 +67,7 @@ class Site(NamedTuple):
     one_constant: bool = False  # whether the index is a single integer that Numba knows, as for a record
 
 
-class Machine(Values, Accumulation, Barriers, Control, Cooperation, MemoryAccess, Slices, Unset):
+class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAccess, Slices, Unset):
     """Runs translated kernels: its bases hold what the code calls, its attributes the parts behind that."""
 
     declared_shape = staticmethod(whole_shape)

@@ -18,10 +18,9 @@ from lockstep.errors import KernelTypeError
 from lockstep.findings import Findings
 from lockstep.library.cuda_api import Special, Type
 from lockstep.library.functions import Function
-from lockstep.machine.chunk import Chunk
 from lockstep.machine.declarations import whole_shape
 from lockstep.machine.iterables import type_of_range
-from lockstep.machine.values import Values
+from lockstep.machine.operations import Operations
 from lockstep.memory.storage import (
     ARRAYS,
     ChosenArray,
@@ -34,9 +33,10 @@ from lockstep.memory.storage import (
 )
 from lockstep.reading.trees import walk
 from lockstep.registry import Emulation
+from lockstep.values.chunk import Chunk
 from lockstep.values.dtypes import dtype_of, name_of, unify
 from lockstep.values.geometry import Geometry
-from lockstep.waiting.unit import Unit
+from lockstep.values.unit import Unit
 
 from .local_indices import KNOWN
 from .translation import Scopes, Translator, cached, place_all, translate
@@ -465,7 +465,7 @@ class Types:
         if any(value is not None for value in values):  # a None does not change the type of the others
             values = [value for value in values if value is not None]
         if not values:
-            return Values.unbound
+            return Operations.unbound
         return of_kind(reduce(unified, map(kind_of, values)), values[0])
 
     @staticmethod
@@ -491,7 +491,7 @@ class Types:
         values = [self._tried(part) if here else None for part, here in zip(parts, alive)]
         alive = [here and not isinstance(value, Unbound) for here, value in zip(alive, values)]
         if not any(alive):
-            return Values.unbound
+            return Operations.unbound
         kinds = [kind_of(value) if here else None for value, here in zip(values, alive)]
         known = () if self.choices[number] is None else (self.choices[number][0],)
         whole = reduce(unified, (*known, *(kind for kind, here in zip(kinds, alive) if here)))
@@ -506,7 +506,7 @@ class Types:
             if self.passes > 2:
                 raise
             self.changed = True
-            return Values.unbound
+            return Operations.unbound
 
     def grown(self, number, value):
         """Return the outcome of an operation. Like a variable's, its type widens to hold all found so far."""
@@ -532,7 +532,7 @@ class Types:
         values = [value for value in self.values if value is not None]
         if values:
             return self.meet(*values)
-        return Values.unbound if self.versions.returns and self.passes < 2 else None
+        return Operations.unbound if self.versions.returns and self.passes < 2 else None
 
     def rewriting(self) -> Split:
         kinds = tuple(None if value is None else kind_of(value) for value in self.values)
@@ -577,7 +577,7 @@ class _NoLog(Log):
         pass
 
 
-class Typing(Values):
+class Typing(Operations):
     """Finds types: no lane is active, nothing is counted, and numbers have no values."""
 
     only_types, warp_by_warp = True, False

@@ -21,8 +21,7 @@ from lockstep.findings import thread_name
 from lockstep.races.absences import report_absent
 from lockstep.values.geometry import WARP
 from lockstep.values.lanes import Lanes, from_values
-
-from .unit import Unit
+from lockstep.values.unit import Unit
 
 CHUNKS, WARPS, LANES = "chunks", "warps", "lanes"  # what a unit is, from coarse to fine
 FINER = {CHUNKS: WARPS, WARPS: LANES}

@@ -3,9 +3,10 @@
 import numpy as np
 
 from lockstep.findings import Finding, equal_stores, place, thread_name
-from lockstep.races.exact import ExactRaces
-from lockstep.races.shadow import Access, Now
 from lockstep.values.lanes import ZERO
+
+from .exact import ExactRaces
+from .shadow import Access, Now
 
 
 class RacesInGlobalMemory:

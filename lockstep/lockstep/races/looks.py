@@ -1,7 +1,8 @@
 """What threads that wait look at, and who has changed it: for loops that end by another thread's store."""
 
 from lockstep.findings import place, thread_name
-from lockstep.races.shadow import Access
+
+from .shadow import Access
 
 
 class Looks:

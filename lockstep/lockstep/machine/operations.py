@@ -11,12 +11,12 @@ from lockstep.limits import DEFAULT
 from lockstep.memory.records import RecordAccess
 from lockstep.memory.storage import ARRAYS, Unbound
 from lockstep.registry import Emulation
+from lockstep.values.chunk import Chunk
 from lockstep.values.geometry import Coordinates
 from lockstep.values.lanes import Lanes
-from lockstep.waiting.unit import Unit
+from lockstep.values.unit import Unit
 
 from .arithmetic import Arithmetic
-from .chunk import Chunk
 from .declarations import Declarations
 from .elements import Elements
 from .failed_calls import what_is_wrong
@@ -24,7 +24,7 @@ from .language import Language
 from .views import Views
 
 
-class Values(Arithmetic, Declarations, Elements, Language, RecordAccess, Views):
+class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Views):
     """Operations on numbers, tuples, arrays and records.
 
     Whoever carries them out says what an access does (``read``, ``write``, ``atomic``, ``assign_part``,

@@ -6,8 +6,8 @@ and the scheduler assigns the one whose turn it is.
 
 import numpy as np
 
-from lockstep.values.geometry import Coordinates, Geometry
-from lockstep.values.lanes import Lanes
+from .geometry import Coordinates, Geometry
+from .lanes import Lanes
 
 INT32 = np.dtype(np.int32)
 

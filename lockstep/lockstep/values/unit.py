@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockstep.values.lanes import Mask
+    from .lanes import Mask
 
 
 class Frame:
