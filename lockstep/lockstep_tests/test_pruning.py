@@ -360,3 +360,18 @@ def test_a_variable_that_only_a_branch_left_out_sets():
 
     with pytest.raises(UnsupportedKernel, match="_term is set only in a branch that Numba leaves out"):
         emulate(kernel, 1, 1, zeros(1))
+
+
+def test_a_branch_on_an_attribute_has_a_say_in_the_types():
+    """Numba compiles the branch that is never taken, so that `v` is float64 there and here."""
+
+    @cuda.jit
+    def scaled(x, out):
+        v = x[0]
+        if config.ENABLE_CUDASIM:
+            v = 1.0
+        out[0] = v * x[0]
+
+    x, out = np.array([1 + 2**-12], np.float32), np.zeros(1)
+    emulate(scaled, 1, 1, x, out)
+    assert out[0] == np.float64(x[0]) ** 2 != x[0] * x[0]

@@ -374,7 +374,10 @@ class _Steps(Translator):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             inner = isinstance(node.operand, ast.Constant) and self._constant(node.operand)
             return ast.UnaryOp(ast.USub(), inner) if inner else None
-        if isinstance(self._resolve(node), (bool, int, float, complex, np.generic)):
+        # Numba does not know attributes: it compiles both branches of `if config.DEBUG:`.
+        if isinstance(node, ast.Name) and isinstance(
+            self._resolve(node), (bool, int, float, complex, np.generic)
+        ):
             return self._outside(node)
         if isinstance(node, ast.Name) and node.id in self.locals and follow:
             values = self.only_values().get(variable_of(node.id), [])
