@@ -138,4 +138,4 @@ def _wait(machine, barriers, index, parity):
 
 @emulates(fence_async, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _fence(machine):
-    machine.chunk.order.fence()
+    machine.chunk.clocks.fence()

@@ -310,14 +310,14 @@ def _queue(machine, n, acc, left, right):
     tokens = []
     for array, cells in reads:
         machine.check_written(site, array, cells.reshape(-1))
-        tokens.append(machine.chunk.order.begin_reading(array, cells.reshape(-1), site, "wgmma"))
+        tokens.append(machine.chunk.clocks.begin_reading(array, cells.reshape(-1), site, "wgmma"))
     rows, columns = _lanes_of(n)
 
     def finish():
         a, b = (array.storage.data[0, 0, cells].astype(np.float32) for array, cells in reads)
         machine.add_to_accumulator(acc, warp, np.matmul(a, b)[rows, columns])
         for token in tokens:
-            machine.chunk.order.finish_reading(token)
+            machine.chunk.clocks.finish_reading(token)
 
     machine.products.queue(site, acc, finish)
 

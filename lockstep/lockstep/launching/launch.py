@@ -368,7 +368,7 @@ class Launch:
         self.silencing = Silencing(self.bound.allowed, allowed_kinds(options.allow))
         if self.watch is not None and self.counts_only:
             raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
-        self.merging: LowerBound | None = None
+        self.lower_bound: LowerBound | None = None
         self.needed = self._surely_needed() if options.as_compiled else None
 
     def _surely_needed(self) -> set:
@@ -396,7 +396,7 @@ class Launch:
         if stopped is not None:
             raise stopped
         report = Report(
-            self.machine, self.findings, self.function, self.bound.source, self.watch, self.merging
+            self.machine, self.findings, self.function, self.bound.source, self.watch, self.lower_bound
         )
         for array, copy in self.arrays.results:
             np.copyto(array, copy)
@@ -413,8 +413,8 @@ class Launch:
             else:
                 self._run_units(way.units)
             self.machine.tallies.finish()
-            if self.merging is not None:
-                self.merging.finish()
+            if self.lower_bound is not None:
+                self.lower_bound.finish()
         except NeedsFinerUnits as needed:
             return None, way._replace(units=needed.units)
         except KernelStopped as stopped:
@@ -513,14 +513,14 @@ class Launch:
         else:
             self._call()
         machine.end()
-        if self.merging is not None:
-            self.merging.settle()
+        if self.lower_bound is not None:
+            self.lower_bound.settle()
 
     def _start(self, z, y, x, rows, columns):
         machine = self.machine
         machine.start(z, y, x, rows, columns)
-        if self.merging is not None:
-            machine.chunk.tracing, machine.chunk.watcher = True, self.merging
+        if self.lower_bound is not None:
+            machine.chunk.tracing, machine.chunk.watcher = True, self.lower_bound
             return
         watched = self.watch is not None and self.watch.inside(z, y, x, rows, columns)
         machine.chunk.tracing = watched
@@ -568,7 +568,7 @@ class Launch:
         """Prepare the trace; returns a function that tells how many more blocks are done."""
         self.watcher = self.machine.last_watcher = Watcher(self.watch) if self.watch is not None else None
         if self.needed is not None:
-            self.merging = LowerBound(self.machine, self.needed)
+            self.lower_bound = LowerBound(self.machine, self.needed)
         total, done = self.grid[0] * self.grid[1] * self.grid[2], 0
 
         def progress(blocks):

@@ -40,7 +40,7 @@ class Report:
     has silenced (see :mod:`.silence`).
     """
 
-    def __init__(self, machine, findings, function, source, watch, merging=None):
+    def __init__(self, machine, findings, function, source, watch, lower_bound=None):
         self.findings: list[Finding] = findings.listed() if machine.counts_only else findings.final()
         self.silenced: list[Finding] = findings.listed(silenced=True)
         self.grid, self.block = machine.grid, machine.block
@@ -52,7 +52,7 @@ class Report:
         self._watcher = machine.last_watcher
         self.trace_complete = self._watcher is None or not self._watcher.full
         self.watch = watch
-        self._least: dict | None = None if merging is None else merging.least
+        self._least: dict | None = None if lower_bound is None else lower_bound.least
 
     # ---- counts ----
 

@@ -156,7 +156,7 @@ class MemoryAccess:
         if storage.space == "global" and name != "exch":
             self._check_garbage(array, access, old, active)
         self._after_atomic(access, cells.reshape(-1)[where], old, active)
-        if self.happened is not None:
+        if self.happens_before is not None:
             wrote = old == compare if name == "cas" else np.broadcast_to(True, shape)
             self._note_atomics(storage, index[active], active, wrote[active])
         return old
@@ -183,8 +183,8 @@ class MemoryAccess:
         place = 0 if storage.space == "global" else self.chunk.geometry.threads
         races = (self.races.exact or {}).get(storage.serial)
         for thread, cell, effect in zip(threads, cells.tolist(), wrote.tolist()):
-            where = storage.serial, cell, place and self.happened.block(thread)
-            self.happened.atomic(thread, where, effect)
+            where = storage.serial, cell, place and self.happens_before.block(thread)
+            self.happens_before.atomic(thread, where, effect)
             if races is not None:
                 races.date(cell, thread)
 

@@ -79,8 +79,8 @@ class Barriers:
             self.chunk.shared_races.barrier(blocks)
             if everywhere:
                 self.unit.phase = 0
-            if self.happened is not None:
-                self.happened.barrier(self.block_numbers(blocks))
+            if self.happens_before is not None:
+                self.happens_before.barrier(self.block_numbers(blocks))
 
     def block_numbers(self, blocks) -> list[int]:
         """The numbers of the blocks of a mask, counted over the grid."""
@@ -148,7 +148,7 @@ class Barriers:
             self.chunk.shared_races.syncwarp(None if whole.all() else whole)
         elif whole[active.any(axis=-1)].all():
             self.chunk.shared_races.syncwarp(None)
-        if self.happened is not None:
+        if self.happens_before is not None:
             self._order_lanes(active, members)
 
     def _order_lanes(self, active, members):
@@ -157,7 +157,7 @@ class Barriers:
             (int(ids[(*where[-4:-1], 0)]), int(members[where])) for where in map(tuple, np.argwhere(active))
         }
         for first, bits in sorted(groups):
-            self.happened.syncwarp([first + lane for lane in range(WARP) if bits >> lane & 1])
+            self.happens_before.syncwarp([first + lane for lane in range(WARP) if bits >> lane & 1])
 
     # ---- fences ----
 
@@ -168,8 +168,8 @@ class Barriers:
         self.fine_order = True
         if self.chunk.tracing:
             self.chunk.watcher.ordered(self)
-        if self.happened is not None:
-            self.happened.fence(self.active_ids().tolist(), wide)
+        if self.happens_before is not None:
+            self.happens_before.fence(self.active_ids().tolist(), wide)
 
     def active_ids(self) -> np.ndarray:
         """The numbers of the active threads, counted from 1 over the grid."""

@@ -104,7 +104,7 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         self.strict = strict  # do stores of equal values race as well?
         self.exact = exact  # "shared", "global": memories whose races are found access by access
         self.examined = examined  # in shared memory, only these arrays, by their families
-        self.happened = HappensBefore(block[0] * block[1] * block[2]) if exact else None
+        self.happens_before = HappensBefore(block[0] * block[1] * block[2]) if exact else None
         self.fine_order = False  # has a fence or a flag been met, so that only the exact way can tell races?
         self.doubts: set[str] = set()  # memories where the exact way is needed to tell
         self.suspects: set = set()  # shared arrays in which there may be races, by their families

@@ -123,8 +123,11 @@ class Cell:
 class ExactRaces:
     """Examines the accesses to the elements of one array."""
 
-    def __init__(self, happened: HappensBefore, serial: int | None = None):
-        self.happened, self.serial = happened, serial  # only global memory needs its serial number
+    def __init__(self, happens_before: HappensBefore, serial: int | None = None):
+        self.happens_before, self.serial = (
+            happens_before,
+            serial,
+        )  # only global memory needs its serial number
         self.cells: dict[int, Cell] = {}
         self.size = 0
 
@@ -140,7 +143,7 @@ class ExactRaces:
         """Date the thread's atomic: it was executed just now, not when its warp began the instruction."""
         state = self.cells.get(cell)
         if state is not None and thread in state.atomics:
-            state.atomics[thread] = state.atomics[thread]._replace(made=self.happened.time)
+            state.atomics[thread] = state.atomics[thread]._replace(made=self.happens_before.time)
 
     def note(self, cells, threads, op, site, values=None, of_unit=False) -> list[Found]:
         """Note the accesses of one instruction; return those that nothing orders with an earlier access.
@@ -150,8 +153,8 @@ class ExactRaces:
         """
         known = values is not None and len(values) == len(cells)
         bits = values.view(f"u{values.itemsize}").tolist() if known else repeat(None)
-        happened, found, where = self.happened, [], None
-        in_order = happened.ordered_with_warp if of_unit else happened.ordered
+        happens_before, found, where = self.happens_before, [], None
+        in_order = happens_before.ordered_with_warp if of_unit else happens_before.ordered
         asked: dict[tuple, bool] = {}  # neighbouring elements often have the same history
 
         def ordered(thread, other, made):
@@ -163,12 +166,12 @@ class ExactRaces:
             return asked[key]
 
         def has_read(thread, made):
-            return happened.has_read(thread, where, made)
+            return happens_before.has_read(thread, where, made)
 
-        seen = Seen(op, 0, happened.time, site)
+        seen = Seen(op, 0, happens_before.time, site)
         for cell, thread, value in zip(cells, threads, bits):
             if thread != seen.thread:
-                seen = Seen(op, thread, happened.time, site)
+                seen = Seen(op, thread, happens_before.time, site)
             rival, harmless = None, False
             state = self.cells.get(cell)
             if state is None:
@@ -202,7 +205,7 @@ class ExactSharedRaces(SharedRaces):
         threads = first[cells // size] + linear
         races = self.arrays.get(access.storage.serial)
         if races is None:
-            races = self.arrays[access.storage.serial] = ExactRaces(machine.happened)
+            races = self.arrays[access.storage.serial] = ExactRaces(machine.happens_before)
         races.refine(size)
         stored = access.stored(rows, columns)
         found = races.note(cells.tolist(), threads.tolist(), access.op, access.site, stored)

@@ -126,7 +126,7 @@ class RacesInGlobalMemory:
     def _check_exactly(self, array, access, cells, ids, values=None, of_unit=False):
         """``values``: what is stored, None if it is not known; of_unit: by a unit that acts for a thread."""
         serial = array.storage.serial
-        exact = self.exact.setdefault(serial, ExactRaces(self.machine.happened, serial))
+        exact = self.exact.setdefault(serial, ExactRaces(self.machine.happens_before, serial))
         exact.refine(array.storage.block.size)
         found = exact.note(cells.tolist(), ids.tolist(), access.op, access.site, values, of_unit)
         if racing := [one for one in found if not one.harmless]:
@@ -188,8 +188,8 @@ class RacesInGlobalMemory:
         """All threads of the grid have met: what was done in global memory is ordered."""
         for races in self.shadows.values():
             races.forget()
-        if self.machine.happened is not None:
-            self.machine.happened.clear()
+        if self.machine.happens_before is not None:
+            self.machine.happens_before.clear()
             self.exact = None if self.exact is None else {}
 
     def note_stores(self, array, cells, thread, site):
@@ -219,11 +219,11 @@ class RacesInGlobalMemory:
         """
         if not self.machine.asynchronous:
             return Now(self.machine.chunk.epoch, self.machine.chunk.geometry.threads)
-        me = self.machine.chunk.order.me
-        known = self.machine.chunk.order.clocks[me, : self.machine.chunk.order.warps].copy()
+        me = self.machine.chunk.clocks.me
+        known = self.machine.chunk.clocks.clocks[me, : self.machine.chunk.clocks.warps].copy()
         clock = known[me]
         if not of_unit:
-            known[me] = self.machine.chunk.order.together[me]
+            known[me] = self.machine.chunk.clocks.together[me]
         return Now(self.machine.chunk.epoch, self.machine.chunk.geometry.threads, known, clock)
 
 

@@ -38,7 +38,7 @@ class Chunk:
         self.shared_races = None  # finds races in shared memory
         self.absences = None  # barriers that some threads have passed by
         self.async_copies = None  # cp.async in flight
-        self.mbarriers = self.tensor_copies = self.order = None  # of a block whose warps run in turns
+        self.mbarriers = self.tensor_copies = self.clocks = None  # of a block whose warps run in turns
 
         # The trace.
         self.tracing = False  # is the watched block among these?

@@ -18,7 +18,7 @@ class Cooperation:
 
     def prepare_warps(self):
         """Fresh mbarriers, copies and clocks for a block."""
-        self.chunk.mbarriers, self.chunk.tensor_copies, self.chunk.order = (
+        self.chunk.mbarriers, self.chunk.tensor_copies, self.chunk.clocks = (
             MBarriers(self),
             TensorCopies(self),
             VectorClocks(self),
@@ -26,7 +26,7 @@ class Cooperation:
 
     def run_warps(self, call):
         """Run the chunk's one block warp by warp, each by ``call()``."""
-        self.chunk.shared_races = self.chunk.order
+        self.chunk.shared_races = self.chunk.clocks
         self.scheduler = Scheduler(self, call, [Block(WARPS)])
         self.scheduler.begin_block()
         for warp in self.scheduler.warps:
@@ -65,7 +65,7 @@ class Cooperation:
         self.tally(BarrierKey(site, all_threads.serial, self.unit.batch), all_threads)
         self._pass_barrier(all_threads, late)
         if self.asynchronous:
-            self.chunk.order.block_barrier()
+            self.chunk.clocks.block_barrier()
 
     def warp_ends(self, warp):
         """A warp has run to its end."""
@@ -121,7 +121,7 @@ class Cooperation:
         """Report elements of a shared array that a unit reads before anything has been written to them."""
         unwritten = ~self.initialised(array.storage).written.reshape(-1)[cells]
         if unwritten.any():
-            thread = self.chunk.order.me * 32
+            thread = self.chunk.clocks.me * 32
             self.reporter.cells_of_blocks(
                 "uninitialised_read",
                 site,

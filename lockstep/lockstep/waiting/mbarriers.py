@@ -75,13 +75,13 @@ class MBarriers:
                 raise KernelTypeError(
                     f"the emulator supports at most {MOST_BARRIERS} mbarriers per block; {name} is one more"
                 )
-            self.barriers[array.storage.serial, cell] = MBarrier(name, count, self.machine.chunk.order, site)
+            self.barriers[array.storage.serial, cell] = MBarrier(name, count, self.machine.chunk.clocks, site)
 
     def arrive(self, site, array, index, size=0):
         """Each active thread arrives and announces ``size`` bytes."""
         if self.machine.log is not None:
             return
-        order = self.machine.chunk.order
+        order = self.machine.chunk.clocks
         for cell, threads in self._named(site, array, index):
             barrier = self._known(site, array, cell)
             barrier.settle()  # an arrival after the last one belongs to the next phase
@@ -94,8 +94,8 @@ class MBarriers:
                     f"{barrier.pending}: what happens then is undefined."
                 )
             np.maximum(barrier.gathered, order.release(), out=barrier.gathered)
-            if self.machine.happened is not None:
-                self.machine.happened.arrive(self._warp(), barrier.telling)
+            if self.machine.happens_before is not None:
+                self.machine.happens_before.arrive(self._warp(), barrier.telling)
             barrier.pending -= threads
             barrier.bytes += threads * self._number("the bytes an mbarrier expects", size)
             barrier.advance()
@@ -117,9 +117,9 @@ class MBarriers:
                 return f"phase {barrier.phase} of {barrier.name}, which {barrier.missing()}"
 
             self.machine.scheduler.wait(site, completed, what)
-            self.machine.chunk.order.acquire(barrier.known)
-            if self.machine.happened is not None:
-                self.machine.happened.wait(self._warp(), barrier.told)
+            self.machine.chunk.clocks.acquire(barrier.known)
+            if self.machine.happens_before is not None:
+                self.machine.happens_before.wait(self._warp(), barrier.told)
 
     # ---- what copies and fences do ----
 
@@ -164,7 +164,7 @@ class MBarriers:
             raise KernelStopped(
                 f"In line {self._line(site)} {name} is used as an mbarrier before mbarrier_init made it one."
             )
-        order = self.machine.chunk.order
+        order = self.machine.chunk.clocks
         if barrier.made_at > order.clocks[order.me, barrier.made_by]:
             self._report_unordered(site, array, cell, barrier)
         return barrier

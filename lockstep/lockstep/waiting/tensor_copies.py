@@ -57,7 +57,7 @@ class BoxLoad:
         storage = self.tile.storage
         storage.data[0, 0, self.cells] = self.values
         self.machine.initialised(storage).mark(self.cells)
-        self.machine.chunk.order.finish_writing(self.token, agent, time)
+        self.machine.chunk.clocks.finish_writing(self.token, agent, time)
 
 
 class BoxStore:
@@ -74,7 +74,7 @@ class BoxStore:
         cells = (rows[:, None] * row_length + columns)[inside]
         storage.data[cells] = self.tile.storage.data[0, 0, self.cells][inside]
         self.machine.races.note_stores(self.matrix.array, cells, self.thread, self.site)
-        self.machine.chunk.order.finish_reading(self.token)
+        self.machine.chunk.clocks.finish_reading(self.token)
 
 
 class TensorCopies:
@@ -97,7 +97,7 @@ class TensorCopies:
             if cells is None:
                 continue
             values = _box_of(matrix, self._at(corner, thread))
-            token = self.machine.chunk.order.begin_writing(tile, cells.reshape(-1), site)
+            token = self.machine.chunk.clocks.begin_writing(tile, cells.reshape(-1), site)
             copy = BoxLoad(self.machine, values, cells, tile, token)
             self.machine.chunk.mbarriers.add_copy(site, barriers, barrier, copy)
 
@@ -111,7 +111,7 @@ class TensorCopies:
             if cells is None:
                 continue
             self.machine.check_written(site, tile, cells.reshape(-1))
-            token = self.machine.chunk.order.begin_reading(tile, cells.reshape(-1), site, "TMA")
+            token = self.machine.chunk.clocks.begin_reading(tile, cells.reshape(-1), site, "TMA")
             copy = BoxStore(self.machine, tile, cells, matrix, self._at(corner, thread), thread, site, token)
             self.open.setdefault(thread, []).append(copy)
 
