@@ -377,6 +377,7 @@ print(out.tolist(), report.accesses["line"].tolist())
 
 @pytest.fixture
 def shell():
+    pytest.importorskip("IPython", reason="runs a kernel of a notebook")
     from IPython.core.interactiveshell import InteractiveShell
 
     yield InteractiveShell()
