@@ -12,7 +12,7 @@ from .verdict import NOT_YET, Verdict
 
 
 class Refused(Exception):
-    """The answer is not right: what is wrong, in one or two sentences, and where."""
+    """A refusal of an answer: what is wrong, in one or two sentences, and where."""
 
     def __init__(self, message: str, where: str = ""):
         super().__init__(message)
@@ -20,7 +20,7 @@ class Refused(Exception):
 
 
 class NothingYet(Refused):
-    """There is no answer yet, as in the stub: where to start."""
+    """A refusal where there is no answer yet, as in the stub: it says where to start."""
 
     def __init__(self, start: str):
         super().__init__(f"{NOT_YET}: {start}")
@@ -83,7 +83,7 @@ def exercise(number: str, *, start: str, hints: tuple[str, ...]):
 
 
 def nothing_yet() -> NothingYet:
-    """The error for a learner who has not begun: the verdict then says the exercise's ``start``."""
+    """Return the error for a learner who has not begun; the verdict then says the exercise's ``start``."""
     return NothingYet("")
 
 

@@ -53,7 +53,7 @@ def replaced_functions() -> Iterator[str]:
 
 
 def _functions(module: ModuleType) -> Iterator[tuple[str, object]]:
-    """Names and values of a module, of its classes' functions, and of what its checkers run."""
+    """Yield the names and values of a module, of its classes' functions, and of what its checkers run."""
     for name, value in list(vars(module).items()):
         yield name, value
         if isinstance(value, type) and value.__module__.startswith(_CHECKERS):
@@ -64,7 +64,7 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, object]]:
 
 
 def _inside(attribute: object) -> object:
-    """The function within a property, a static or class method, or a partial one; or what was given."""
+    """Return the function within a property, a static, class or partial method; or what was given."""
     found = (getattr(attribute, name, None) for name in ("fget", "__func__", "func"))
     return next(filter(None, found), attribute)
 

@@ -27,7 +27,7 @@ from .exercise import Refused, nothing_yet
 from .source import defined_but_not_returned, is_stub, prints_only
 from .written import source_line
 
-MOST_ITERATIONS = 3_000  # of a loop; the problems are small, so a longer loop never ends
+MOST_ITERATIONS = 3_000  # of one loop; the problems are small, so a longer loop never ends
 MOST_LINES = 1_000_000  # of a plain function that one call may run; no exercise needs a tenth of them
 
 _PLAIN_WORD = re.compile(r"(the|this|there|an|only|a(?! (is|has|takes|calls|was)\b)) ")
@@ -36,7 +36,7 @@ _PLAIN_WORD = re.compile(r"(the|this|there|an|only|a(?! (is|has|takes|calls|was)
 
 
 def function_of(given: Any, parameters: tuple[str, ...]) -> Callable:
-    """The learner's plain function; refused unless it takes as many arguments as ``parameters``."""
+    """Return the learner's plain function; refuse it unless it takes as many arguments as ``parameters``."""
     if hasattr(given, "py_func") or _is_configured(given):
         raise Refused("This must be an ordinary Python function: leave out `@cuda.jit`. Nothing is launched.")
     if not callable(given):
@@ -46,7 +46,7 @@ def function_of(given: Any, parameters: tuple[str, ...]) -> Callable:
 
 
 def factory_of(given: Any, sizes: tuple[str, ...]) -> Callable:
-    """The learner's function from sizes to a kernel or device function; the kernel itself is refused."""
+    """Return the learner's function from sizes to a kernel or device function; refuse the kernel itself."""
     if hasattr(given, "py_func"):
         named = " and ".join(filter(None, (", ".join(sizes[:-1]), sizes[-1])))
         what = "device function" if getattr(given, "targetoptions", {}).get("device") else "kernel"
@@ -58,7 +58,7 @@ def factory_of(given: Any, sizes: tuple[str, ...]) -> Callable:
 
 
 def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: answer) -> Any:
-    """What the learner's function answers; ``None`` and ``...`` mean that it has not been written yet.
+    """Return what the learner's function answers; refuse ``None`` and ``...``: it has not been written yet.
 
     read: turns the answer into what is compared. The learner's code may still run then, as in a generator.
     """
@@ -133,14 +133,14 @@ def _ends(function: Callable) -> Iterator[None]:
 
 
 def _why_not_whole(error: Exception) -> str:
-    """What to do about a float where Python wants a whole number, as in `range`."""
+    """Return what to do about a float where Python wants a whole number, as in `range`; else ""."""
     if str(error) == "'float' object cannot be interpreted as an integer":
         return " `/` always gives a float; `//` divides whole numbers."
     return ""
 
 
 def _drawn(answer: Any) -> Any:
-    """The items of an iterator, such as a generator, as a list; any other answer as it is."""
+    """Return an iterator's items, such as a generator's, as a list, and any other answer as it is."""
     if not isinstance(answer, Iterator):
         return answer
     items = list(islice(answer, MOST_ITERATIONS + 1))
@@ -153,12 +153,12 @@ def _drawn(answer: Any) -> Any:
 
 
 def name_of(function: Callable) -> str:
-    """The function's name, or its type's where it has none."""
+    """Return the function's name, or its type's where it has none."""
     return getattr(function, "__name__", type(function).__name__)
 
 
 def whole_number(value: Any, what: str) -> int:
-    """``value`` as an int; anything else is refused, with what to do about it."""
+    """Return ``value`` as an int; refuse anything else, and say what to do about it."""
     begin = what[:1].upper() + what[1:]
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer, float, np.floating)):
         raise Refused(f"{begin} must be a whole number; this is {_shown(value)}.")
@@ -180,7 +180,7 @@ def _why_float(value: float | np.floating) -> str:
 
 
 def nothing_happens(kernel: Any) -> Refused:
-    """What to raise when a kernel has touched no array: it is the stub, or its guard keeps everybody out."""
+    """Return the error for a kernel that touches no array: a stub, or its guard keeps everybody out."""
     if is_stub(kernel):
         return nothing_yet()
     return Refused(
@@ -189,7 +189,7 @@ def nothing_happens(kernel: Any) -> Refused:
 
 
 def kernel_of(given: Any, parameters: tuple[str, ...]) -> Any:
-    """The learner's kernel; refused unless it is under ``cuda.jit`` and takes as many arguments."""
+    """Return the learner's kernel; refuse it unless it is under ``cuda.jit`` and takes as many arguments."""
     if given is None or given is Ellipsis:
         raise nothing_yet()
     if _is_configured(given):
@@ -208,7 +208,7 @@ def kernel_of(given: Any, parameters: tuple[str, ...]) -> Any:
 
 
 def device_function_of(given: Any, parameters: tuple[str, ...]) -> Any:
-    """The learner's function under ``cuda.jit(device=True)``; a kernel is refused."""
+    """Return the learner's function under ``cuda.jit(device=True)``; refuse a kernel."""
     if inspect.isfunction(given):
         raise Refused(
             f"`{given.__name__}` is a plain Python function. Put `@cuda.jit(device=True)` above it."
@@ -223,7 +223,7 @@ def device_function_of(given: Any, parameters: tuple[str, ...]) -> Any:
 
 
 def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, own: Any = None, **options) -> Report:
-    """Emulate the learner's kernel. Raises Refused for what the emulator refuses and for a loop without end.
+    """Emulate the learner's kernel. Refuse what the emulator refuses, and a loop without end.
 
     own: the learner's device function, where the kernel around it is the course's.
     """
@@ -266,20 +266,20 @@ def _check_parameters(function: Callable, parameters: tuple[str, ...]) -> None:
 
 
 def _line_of(error: Exception, function: Callable) -> str:
-    """The innermost line of the learner's own file that the error came from."""
+    """Return the innermost line of the learner's own file that the error came from, or "" without one."""
     filename = getattr(getattr(function, "__code__", None), "co_filename", None)
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     return source_line(filename, own[-1].lineno) if own else ""
 
 
 def _import_of(sentence: str) -> str:
-    """How to import a name that is not defined, if the course's kernels import it."""
+    """Return how to import a name that is not defined, if the course's kernels import it; else ""."""
     name = sentence.removeprefix("the name ").partition(" ")[0]
     return f" Import it: `from lockstep.intrinsics import {name}`." if name in intrinsics.__all__ else ""
 
 
 def _instead_of(sentence: str) -> str:
-    """What a kernel uses instead of NumPy's products of arrays."""
+    """Return what a kernel uses instead of NumPy's product of arrays, if the sentence names one; else ""."""
     return next((f" {advice}" for name, advice in INSTEAD.items() if f"np.{name} " in sentence), "")
 
 
@@ -288,13 +288,13 @@ INSTEAD = dict.fromkeys(("outer", "dot", "matmul", "add.outer", "multiply.outer"
 
 
 def _sentence(text: str) -> str:
-    """The emulator's message as a sentence; a name at its start, such as `cuda.grid`, is not capitalised."""
+    """Return the emulator's message as a sentence; do not capitalise a name at its start, as `cuda.grid`."""
     begun = text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text
     return begun if begun.endswith((".", "?", "!")) else f"{begun}."
 
 
 def number_shown(value: float) -> str:
-    """A number in a message: five digits, or NaN."""
+    """Return a number as messages show it: five digits, or NaN."""
     return "NaN" if np.isnan(value) else f"{value:.5g}"
 
 

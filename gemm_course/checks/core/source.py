@@ -9,12 +9,12 @@ from .written import Written
 
 
 def is_stub(kernel: Any) -> bool:
-    """No element of any array is read or written in the kernel's source."""
+    """Return whether the kernel's source reads and writes no element of any array."""
     return not Written(kernel).elements()
 
 
 def check_begun(kernel: Any, *reports: Report) -> None:
-    """Tell a stub, which has nothing to run, from a kernel whose guard keeps every thread out."""
+    """Raise NothingYet for a stub, and Refused for a kernel whose guard keeps every thread out."""
     if any(len(report.accesses) or report.barriers for report in reports):
         return
     written = Written(kernel)
@@ -27,7 +27,7 @@ def check_begun(kernel: Any, *reports: Report) -> None:
 
 
 def defined_but_not_returned(factory: Any) -> str:
-    """The function that a factory defines without any ``return`` of its own; "" for all other functions."""
+    """Return the name of the function that a factory defines without any ``return`` of its own, or ""."""
     outer, *inner = Written(factory).functions or [None]
     of_others = [part for function in inner for part in function.returns]
     if not inner or any(part not in of_others for part in outer.returns):
@@ -36,14 +36,14 @@ def defined_but_not_returned(factory: Any) -> str:
 
 
 def prints_only(function: Any) -> bool:
-    """Whether a function calls ``print`` and has no ``return`` with a value."""
+    """Return whether a function calls ``print`` and has no ``return`` with a value."""
     written = Written(function)
     returned = {part.text for part in written.returns} - {"return", "return None"}
     return not returned and bool(written.calls("print"))
 
 
 def same_statements(kernel: Any, other: Any) -> bool:
-    """Whether two kernels do the same word for word, whatever their docstrings and comments say."""
+    """Return whether two kernels do the same word for word, whatever their docstrings and comments say."""
     return _statements(kernel) == _statements(other)
 
 
@@ -53,7 +53,7 @@ def _statements(kernel: Any) -> list[str]:
 
 
 def name_of_x(kernel: Any) -> str:
-    """The variable that holds a thread's index along x, as the learner called it; "" where none is found.
+    """Return the learner's name of the variable that holds a thread's index along x, or "".
 
     It is found in `col, row = cuda.grid(2)` and in `col = ... cuda.threadIdx.x`.
     """

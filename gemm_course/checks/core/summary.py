@@ -54,7 +54,7 @@ class Progress:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The table in the theme's colours; every exercise is a link to its place."""
+        """Return the table in the theme's colours; every exercise is a link to its place."""
         cell = f'style="text-align:left;vertical-align:top;padding:3px 10px;border-bottom:1px solid {EDGE}"'
         head = "".join(
             f'<th scope="col" {cell}>{words}</th>' for words in ("Notebook", "Passed", "Still open")
@@ -89,7 +89,7 @@ def summary(names: Mapping[str, str], done: Mapping[str, str]) -> Progress:
 
 
 def _by_place(chapter: str, numbers: Sequence[str]) -> list[str]:
-    """Exercises in the order in which they stand in their notebook: one that is moved keeps its number."""
+    """Sort exercises as they stand in their notebook: one that is moved keeps its number."""
     file = _notebook(chapter)
     text = file.read_text("utf-8") if file else ""
     return sorted(numbers, key=lambda number: text.find(f'"exercise-{number.replace(".", "-")}"'))
@@ -115,7 +115,7 @@ def _linked(numbers: Sequence[str]) -> str:
 
 
 def _link(shown: str, number: str) -> str:
-    """``shown`` as a link to an exercise ("03.2") or a notebook ("03"), where that lies beside this one.
+    """Return ``shown`` as a link to an exercise ("03.2") or notebook ("03"), if that lies beside this one.
 
     The fragment names the cell that the exercise begins with; tools/build_notebooks.py gives it this id.
     """

@@ -95,7 +95,7 @@ def _symbol(passed: bool) -> str:
 
 
 def _marked(text: str, colours: str) -> str:
-    """Text as HTML: `code` in backquotes, *words* between asterisks stressed, new lines kept."""
+    """Return text as HTML: `code` in backquotes, *words* between asterisks stressed, new lines kept."""
     style = f"{colours};padding:0 3px;white-space:pre-wrap"
     parts = html.escape(text).split("`")
     for number, part in enumerate(parts):

@@ -43,7 +43,7 @@ class Part:
 
     @property
     def line(self) -> int:
-        """The first of its lines, by the numbers of the file or cell; 0 for what has none."""
+        """The number of its first line in the file or cell; 0 for what has none."""
         return getattr(self.node, "lineno", 0)
 
     @property
@@ -91,7 +91,7 @@ class Part:
         return {node.id for node in named if isinstance(node.ctx, ast.Store)}
 
     def calls(self, *names: str) -> list[Call]:
-        """The calls of functions of these names, or all: "shared.array" also finds `cuda.shared.array`."""
+        """Return the calls of these functions, or all: "shared.array" also finds `cuda.shared.array`."""
         return [
             call
             for call in self._of(Call)
@@ -99,7 +99,7 @@ class Part:
         ]
 
     def elements(self, *arrays: str) -> list[Element]:
-        """The elements of these arrays, or of all, loaded or stored."""
+        """Return the elements of these arrays, or of all, loaded or stored."""
         return [element for element in self._of(Element) if not arrays or element.array in arrays]
 
     def loads(self, *arrays: str) -> list[Element]:
@@ -131,7 +131,7 @@ class Part:
         return self._of(Comparison)
 
     def operations(self, *signs: str) -> list[Operation]:
-        """The operations with one of these signs, or all: ``written.operations("//", "%")``."""
+        """Return the operations with one of these signs, or all: ``written.operations("//", "%")``."""
         return [operation for operation in self._of(Operation) if not signs or operation.sign in signs]
 
     @property
@@ -156,7 +156,7 @@ class Part:
         return [part for part in self.parts if isinstance(part.node, ast.Return)]
 
     def made_from(self, name: str) -> set[str]:
-        """``name`` and all variables whose values come from it, over however many steps."""
+        """Return ``name`` and all variables whose values come from it, over however many steps."""
         given = [(each.target.names_set, each.value.names) for each in self.assignments]
         given += [
             (loop._part(loop.node.target).names, loop.over.names) for loop in self.loops if loop.variable
@@ -179,7 +179,7 @@ class Part:
         return [self._part(node) for node in nodes]
 
     def _block(self, given: ast.AST | list[ast.stmt]) -> Part:
-        """A block of statements as one part."""
+        """Return a block of statements as one part."""
         return self._part(ast.Module(given, []) if isinstance(given, list) else given)
 
 
@@ -219,7 +219,7 @@ class Call(Part):
 
     @property
     def name(self) -> str:
-        """As written: `cuda.syncthreads`."""
+        """The name of the function that is called, as written: `cuda.syncthreads`."""
         return ast.unparse(self.node.func)
 
     @property
@@ -231,11 +231,11 @@ class Call(Part):
         return {word.arg: self._part(word.value) for word in self.node.keywords if word.arg}
 
     def at(self, place: int) -> str:
-        """The text of one argument, or ""."""
+        """Return the text of one argument, or ""."""
         return self.args[place].text if place < len(self.args) else ""
 
     def argument(self, place: int, keyword: str) -> Part | None:
-        """One argument, passed by its place or by its name."""
+        """Return one argument, passed by its place or by its name."""
         return self.args[place] if place < len(self.args) else self.keywords.get(keyword)
 
 
@@ -252,7 +252,7 @@ class Element(Part):
 
     @property
     def is_slice(self) -> bool:
-        """Whether it is many elements: there is a `:` in the index."""
+        """Whether the index has a `:` in it, and so means many elements."""
         return any(isinstance(part.node, ast.Slice) for part in self.index.parts)
 
 
@@ -282,7 +282,7 @@ class Branch(Part):
 
     @property
     def otherwise(self) -> Part:
-        """Empty where there is no `else`."""
+        """What stands under `else`; empty where there is none."""
         return self._block(self.node.orelse)
 
 
@@ -363,7 +363,7 @@ _SIGNS = {
 
 
 def _tree(function: Any) -> ast.Module:
-    """The syntax of a kernel or function, with the line numbers of its file."""
+    """Return the syntax of a kernel or function, with the line numbers of its file."""
     try:
         lines, start = inspect.getsourcelines(getattr(function, "py_func", function))
         tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -373,17 +373,17 @@ def _tree(function: Any) -> ast.Module:
 
 
 def parameter_names(kernel: Any) -> tuple[str, ...]:
-    """The names the learner gave the kernel's arguments: the report's array names."""
+    """Return the names that the learner gave the kernel's arguments; the report has the arrays' by these."""
     code = getattr(kernel, "py_func", kernel).__code__
     return code.co_varnames[: code.co_argcount]
 
 
 def line_at(kernel: Any, line: int) -> str:
-    """``Line 7: `acc += A[row, p]` `` of the learner's file or notebook cell."""
+    """Return ``Line 7: `acc += A[row, p]` `` of the learner's file or notebook cell."""
     return source_line(kernel.py_func.__code__.co_filename, line)
 
 
 def source_line(filename: str, line: int) -> str:
-    """The same for any file."""
+    """Return a line of any file as :func:`line_at` does, or its number alone if it cannot be read."""
     text = linecache.getline(filename, line).strip()
     return f"Line {line}: `{text}`" if text else f"Line {line}"
