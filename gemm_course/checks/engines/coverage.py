@@ -61,7 +61,7 @@ class Coverage:
     on_values: Callable[["Fetched", str], str | None]
 
     def function(self, given: Any, tiles: Tiles) -> Any:
-        """The factory's function for this choice; refused unless it is a device function for FETCH."""
+        """Return the factory's function for this choice; refuse all but device functions for FETCH."""
         return device_function_of(call(factory_of(given, self.tiles[0].names), *tiles), FETCH)
 
     def prove(self, given: Any) -> int:
@@ -85,7 +85,7 @@ class Coverage:
 
 
 def _stores(function: Any, tiles: Tiles) -> bool:
-    """Whether a function whose source names no element stores any in functions that it calls."""
+    """Return whether a function whose source names no element stores any in functions that it calls."""
     return any(fetch(function, tiles, *situations(tiles)[0]).stores.values())
 
 
@@ -109,11 +109,11 @@ class Fetched(Trial):
     k0: int
 
     def line(self, at: Finding | int) -> str:
-        """A line of the learner's function."""
+        """Return a line of the learner's function, as messages show it."""
         return line_at(self.function, getattr(at, "line", at))
 
     def shape(self, array: str) -> Element:
-        """Rows and columns of a tile."""
+        """Return the rows and columns of a tile."""
         BM, BN, BK = self.tiles.block_tile
         return (BM, BK) if array == "As" else (BK, BN)
 
@@ -129,18 +129,18 @@ class Fetched(Trial):
         return found
 
     def times(self, array: str) -> np.ndarray:
-        """How often each element of a tile was stored."""
+        """Return how often each element of a tile was stored."""
         return counts_of(self.shape(array), (store.element for store in self.stores[array]))
 
     def values(self, array: str) -> np.ndarray:
-        """What the tile holds in the end; NaN where nothing was stored."""
+        """Return what the tile holds in the end, with NaN where nothing was stored."""
         held = np.full(self.shape(array), np.nan)
         for store in self.stores[array]:
             held[store.element] = store.value
         return held
 
     def wanted(self, array: str, at: tuple[int, int] | None = None, k0: int | None = None) -> np.ndarray:
-        """What the tile should hold: elements of the matrix, zeros where it has ended."""
+        """Return what the tile should hold: elements of the matrix, zeros where it has ended."""
         (x, y), k0 = self.at if at is None else at, self.k0 if k0 is None else k0
         rows, columns = self.shape(array)
         row0, column0 = (y * rows, k0) if array == "As" else (k0, x * columns)
@@ -150,13 +150,13 @@ class Fetched(Trial):
         return held
 
     def source(self, array: str, element: Element) -> Element:
-        """The element of the matrix that belongs at this place of the tile."""
+        """Return the element of the matrix that belongs at this place of the tile."""
         (x, y), (row, column) = self.at, element
         return (y * self.tiles.BM + row, self.k0 + column) if array == "As" else (
             self.k0 + row, x * self.tiles.BN + column)  # fmt: skip
 
     def inside(self, array: str) -> np.ndarray:
-        """Which places of the tile belong to elements of the matrix."""
+        """Return which places of the tile belong to elements of the matrix, as an array of booleans."""
         rows, columns = self.problem.A.shape if array == "As" else self.problem.B.shape
         first_row, first_column = self.source(array, (0, 0))
         row, column = np.ogrid[: self.shape(array)[0], : self.shape(array)[1]]
@@ -170,7 +170,7 @@ class Fetched(Trial):
 
 
 def fetch(function: Any, tiles: Tiles, problem: Problem, at: tuple[int, int], k0: int) -> Fetched:
-    """Run the learner's device function in every block and watch one of them. Raises Refused."""
+    """Run the learner's device function in every block and watch one of them; refuse what cannot run."""
     q, (BM, BN, BK) = problem, tiles.block_tile
     A, B, _ = q.buffers()
     about = (
@@ -188,7 +188,7 @@ def fetch(function: Any, tiles: Tiles, problem: Problem, at: tuple[int, int], k0
 
 
 def situations(tiles: Tiles) -> list[tuple[Problem, tuple[int, int], int]]:
-    """(problem, block watched, k0): the first tile; another block's second tile; one at all three edges.
+    """Return (problem, block watched, k0) of the first tile, another block's second, and one at all edges.
 
     Matrices have rows and columns of NaN beyond their ends, so that what is read there is seen.
     """
@@ -200,7 +200,7 @@ def situations(tiles: Tiles) -> list[tuple[Problem, tuple[int, int], int]]:
 
 
 def counts_of(shape: Element, elements) -> np.ndarray:
-    """How often each element of a tile of this shape comes up in ``elements``; others are left out."""
+    """Return how often each element of a tile of this shape comes up in ``elements``; leave others out."""
     times = np.zeros(shape, int)
     for element, count in Counter(elements).items():
         if element[0] < shape[0] and element[1] < shape[1]:
@@ -259,7 +259,7 @@ def _again(done: Fetched, array: str, times: np.ndarray) -> str:
 
 
 def _everybody_clears(done: Fetched, array: str) -> bool:
-    """Whether each thread stores a zero into every element."""
+    """Return whether each thread stores a zero into every element."""
     threads = int(np.prod(done.tiles.threads))
     zeros = Counter(store.element for store in done.stores[array] if not store.value)
     rows, columns = done.shape(array)
@@ -319,7 +319,7 @@ BLOCK_IN_THE_TILE = (
 
 
 def _block_in_the_tile(finding: Finding, done: Fetched) -> bool:
-    """Whether an index misses its tile by exactly the block's first row or column."""
+    """Return whether an index misses its tile by exactly the block's first row or column."""
     if finding.kind != "out_of_bounds" or finding.array not in ("As", "Bs"):
         return False
     (x, y, _), axis = finding.block, 0 if finding.array == "As" else 1
@@ -399,13 +399,13 @@ def _reasons(done: Fetched, array: str, held: np.ndarray, wrong: np.ndarray) -> 
 
 
 def _block_left_out_of_the_index(done: Fetched, array: str, held: np.ndarray) -> bool:
-    """Whether the tile holds what the first block's should, with this block's zeros or without them."""
+    """Return whether the tile holds what the first block's should, with or without this block's zeros."""
     first = done.wanted(array, at=(0, 0))
     return any((held == tile).all() for tile in (first, np.where(done.inside(array), first, 0)))
 
 
 def _begins_by_the_other_size(done: Fetched, array: str, held: np.ndarray) -> bool:
-    """Whether the tile begins at BN times the block's row in A, or at BM times its column in B."""
+    """Return whether the tile begins at BN times the block's row in A, or BM times its column in B."""
     (x, y), (BM, BN, _), (rows, columns) = done.at, done.tiles.block_tile, done.shape(array)
     matrix = done.problem.A if array == "As" else done.problem.B
     row0, column0 = (y * BN, done.k0) if array == "As" else (done.k0, x * BM)
@@ -418,7 +418,7 @@ def _begins_by_the_other_size(done: Fetched, array: str, held: np.ndarray) -> bo
 
 
 def _ends_swapped(done: Fetched, array: str, held: np.ndarray) -> bool:
-    """Whether zeros are just where a guard with rows and columns swapped stores them."""
+    """Return whether zeros are just where a guard with rows and columns swapped stores them."""
     rows, columns = (done.problem.A if array == "As" else done.problem.B).shape
     row, column = done.source(array, (0, 0))
     down, right = np.ogrid[: held.shape[0], : held.shape[1]]
@@ -427,7 +427,7 @@ def _ends_swapped(done: Fetched, array: str, held: np.ndarray) -> bool:
 
 
 def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
-    """Which of a matrix's two ends was not guarded, where something was read beyond them."""
+    """Return a message that names the end of a matrix that was not guarded, as NaN beyond it was read."""
     missed, q, matrix = np.argwhere(np.isnan(held)), done.problem, array[0]
     if any(each.is_slice for each in Written(done.function).elements()):
         return (
@@ -465,7 +465,7 @@ def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
 
 
 def _guards_the_place_in_the_tile(done: Fetched, array: str, axis: int) -> bool:
-    """Whether the guard is right in the first tile, where a place in the tile is the place in the matrix."""
+    """Return whether the guard is right in the first tile, where tile and matrix have the same places."""
     BM, BN, BK = done.tiles.block_tile
     ends = {"m": BM - BM // 4 - 1, "n": BN - BN // 4 - 1, "k": BK - max(1, BK // 4)}
     first = fetch(done.function, done.tiles, done.problem.but(**ends), (0, 0), 0)
@@ -475,6 +475,6 @@ def _guards_the_place_in_the_tile(done: Fetched, array: str, axis: int) -> bool:
 
 
 def _goes_one_too_far(done: Fetched, array: str, places: np.ndarray, axis: int, end: int) -> bool:
-    """Whether only the first place past the end is filled, although the tile reaches further."""
+    """Return whether only the first place past the end is filled, although the tile reaches further."""
     start = done.source(array, (0, 0))[axis]
     return set(start + places) == {end} and start + done.shape(array)[axis] > end + 1

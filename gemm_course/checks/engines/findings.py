@@ -10,7 +10,7 @@ from .gemm import GemmTrial
 
 
 def not_called(kernel: Any) -> str:
-    """What is wrong with a `cuda.syncthreads` without parentheses, and in which line; "" without one."""
+    """Return what is wrong with a `cuda.syncthreads` without parentheses, and where; "" without one."""
     for part in Written(kernel).parts:
         named = part.text in ("cuda.syncthreads", "syncthreads")
         if named and not isinstance(part.around[0], Call):
@@ -53,7 +53,7 @@ def _race(finding: Finding, trial: GemmTrial) -> str:
 
 
 def _waits_too_early(finding: Finding, trial: GemmTrial) -> bool:
-    """Whether one of two barriers per tile comes before the store that a read must wait for."""
+    """Return whether one of two barriers per tile comes before the store that a read must wait for."""
     if trial.tiles is None:
         return False
     tiles = -(-trial.problem.k // trial.tiles.block_tile[2])
@@ -62,7 +62,7 @@ def _waits_too_early(finding: Finding, trial: GemmTrial) -> bool:
 
 
 def _told(finding: Finding, trial: GemmTrial) -> str:
-    """The emulator's message about two threads, with their block. A kit's function is named, not its line."""
+    """Return the emulator's message about two threads, with their block and a kit's function for its line."""
     message, (x, y, _) = finding.message, finding.block
     for line in (finding.line, finding.other_line):
         at = trial.report.accesses.query("line == @line and array == @finding.array")
@@ -73,7 +73,7 @@ def _told(finding: Finding, trial: GemmTrial) -> str:
 
 
 def _from_elsewhere(kernel: Any) -> set[str]:
-    """The names of the device functions that a kernel calls and that stand in another file."""
+    """Return the names of the device functions that a kernel calls and that stand in another file."""
     used = inspect.getclosurevars(kernel.py_func)
     called = [
         each.py_func
@@ -85,12 +85,12 @@ def _from_elsewhere(kernel: Any) -> set[str]:
 
 
 def _op(finding: Finding, trial: GemmTrial) -> str:
-    """What the later of the two racing accesses does."""
+    """Return the operation of the later of the two racing accesses."""
     return str(trial.report.accesses.query("site == @finding.site and array == @finding.array")["op"].iloc[0])
 
 
 def _reads(finding: Finding, trial: GemmTrial) -> bool:
-    """Whether the earlier of the two is a read."""
+    """Return whether the earlier of the two racing accesses is a read."""
     at = trial.report.accesses.query("line == @finding.other_line and array == @finding.array")
     return "load" in set(at["op"])
 
@@ -151,7 +151,7 @@ def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _one_too_many(trial: GemmTrial, size: str) -> str:
-    """A guard of the source with `<=` before a size, as written; "" if there is none."""
+    """Return a guard of the source with `<=` before a size, as written; "" if there is none."""
     own = trial.own_name(size)
     of_loops = {each for loop in trial.written.loops for each in loop.over.comparisons}
     for each in trial.written.comparisons:
@@ -161,7 +161,7 @@ def _one_too_many(trial: GemmTrial, size: str) -> str:
 
 
 def _is_inside(finding: Finding, trial: GemmTrial) -> bool:
-    """Whether the thread has an element of C to compute."""
+    """Return whether the thread has an element of C to compute."""
     (bx, by, _), (tx, ty, _) = finding.block, finding.threads[0]
     x, y = trial.geometry.block
     return by * y + ty < trial.problem.m and bx * x + tx < trial.problem.n

@@ -22,17 +22,17 @@ class FirstWarp:
     trace: pd.DataFrame
 
     def stored(self, array: str) -> list[tuple]:
-        """The element that each lane stores last."""
+        """Return the element that each lane stores last."""
         stores = self._global(array, "store")
         return list(stores.groupby("lane")["element"].last())
 
     def loaded_first(self, array: str) -> list[tuple]:
-        """The elements of the warp's first load, lane by lane."""
+        """Return the elements of the warp's first load, lane by lane."""
         loads = self._global(array, "load")
         return list(loads[loads["step"] == loads["step"].min()]["element"])
 
     def walk(self, array: str, lane: int = 1) -> list[tuple]:
-        """What one lane loads, in order."""
+        """Return the elements that one lane loads, in order."""
         loads = self._global(array, "load")
         return list(loads[loads["lane"] == lane]["element"])
 
@@ -42,7 +42,7 @@ class FirstWarp:
 
 
 def direction(elements: list[tuple]) -> str:
-    """How elements, one after the other, lie in their matrix."""
+    """Return how elements, one after the other, lie in their matrix."""
     if len(elements) < 2:
         return SCATTERED
     (row, col), count = elements[0], len(elements)

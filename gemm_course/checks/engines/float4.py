@@ -44,7 +44,7 @@ class Move(Trial):
         return self.tiles.THREADS // (self.tiles.BK // 4)
 
     def source_of(self, value: float) -> str:
-        """The element of A with this value, as the learner would write it."""
+        """Return the element of A with this value, as the learner would write it."""
         if not 1 <= value <= self.tiles.BM * self.tiles.BK:
             return "NaN, what lies behind A's rows or was never stored" if np.isnan(value) else f"{value:g}"
         return f"{self.own_name('A')}{list(divmod(int(value) - 1, self.tiles.BK))}"
@@ -60,7 +60,7 @@ class Move(Trial):
 
 
 def move(given: Any, tiles: Tiles, *, transposed: bool = False) -> Move:
-    """Run the learner's kernel (A, out) on one tile; out must become A's tile, or its transpose."""
+    """Run the learner's kernel (A, out) on one tile; expect A's tile in out, or its transpose."""
     BM, BK = tiles.BM, tiles.BK
     kernel = kernel_of(given, NAMES)
     _check_indices(kernel)
@@ -93,7 +93,7 @@ def _check_indices(kernel: Any) -> None:
 
 
 def first_error(trial: Trial) -> Finding | None:
-    """The emulator's first error; a misaligned access comes before all others, which follow from it."""
+    """Return the emulator's first error, or a misaligned access, from which all others follow."""
     return trial.error("misaligned_access") or next(iter(trial.report.errors), None)
 
 
@@ -120,7 +120,7 @@ def misaligned(finding: Finding, run: Move) -> str:
 
 
 def _place_with_row_and_column_swapped(run: Move) -> str:
-    """The learner's load4 or store4 whose first index is made by `* 4` and whose second is not, or ""."""
+    """Return the learner's load4 or store4 whose first index alone is made by `* 4`, or ""."""
     made = {target.text: value for target, value in run.written.assignments}
     for call in run.written.calls("load4", "store4"):
         for place in (given.items for given in call.args if len(given.items) == 2):
@@ -131,7 +131,7 @@ def _place_with_row_and_column_swapped(run: Move) -> str:
 
 
 def _times_four(part: Part) -> bool:
-    """Whether it is something times 4, or a sum with such a summand."""
+    """Return whether a part is something times 4, or a sum with such a summand."""
     if not isinstance(part, Operation):
         return False
     if part.sign == "+":
@@ -143,7 +143,7 @@ def _times_four(part: Part) -> bool:
 
 
 def floats(rows: pd.DataFrame) -> int:
-    """Floats that these accesses move, whatever their width."""
+    """Return how many floats these accesses move, whatever their width."""
     return int((rows["lanes"] * rows["bits"]).sum()) // 32
 
 

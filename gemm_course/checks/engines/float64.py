@@ -6,7 +6,7 @@ from gemm_course.checks.core import Assignment, Branch, Call, Element, Part, Wri
 
 
 def why_float64(written: Written, lines: list[int]) -> str:
-    """One or two sentences on where the float64 of these lines comes from; ``lines`` in the file's order."""
+    """Return one or two sentences on where the float64 of these lines, in the file's order, comes from."""
     names = written.names & {part.text for part in written.parts if part.line in lines}
     wide = _wide_start_of(names, written)
     if wide is None:
@@ -29,7 +29,7 @@ def why_float64(written: Written, lines: list[int]) -> str:
 
 
 def passed_on(written: Written, lines: list[int]) -> tuple[int, str] | None:
-    """(line, why) of a bare number with which a device function computes in float64, on these lines.
+    """Return (line, why) of a bare number by which a device function computes in float64 on these lines.
 
     It gets the number and gives it back: `acc = 0`, later `acc = add_products(acc, ...)`.
     """
@@ -45,7 +45,7 @@ def passed_on(written: Written, lines: list[int]) -> tuple[int, str] | None:
 
 
 def number_beside(written: Written, arrays: Collection[str]) -> tuple[Branch, str] | None:
-    """The first `A[...] if ... else 0.0` of these arrays, and its bare number, which makes it float64."""
+    """Return the first `A[...] if ... else 0.0` of these arrays, and its bare number; None without one."""
     for choice in written.choices:
         numbers, elements = _arms(choice)
         if numbers and elements and elements[0].array in arrays:
@@ -54,7 +54,7 @@ def number_beside(written: Written, arrays: Collection[str]) -> tuple[Branch, st
 
 
 def _arms(choice: Branch) -> tuple[list[Part], list[Element]]:
-    """The bare numbers and the elements among the two sides of a choice."""
+    """Return the bare numbers and the elements among the two sides of a choice."""
     arms = choice.body, choice.otherwise
     return (
         [arm for arm in arms if arm.number is not None],
@@ -63,7 +63,7 @@ def _arms(choice: Branch) -> tuple[list[Part], list[Element]]:
 
 
 def _wide_start_of(names: Collection[str], written: Written) -> Assignment | None:
-    """The first assignment to one of these variables that makes it float64."""
+    """Return the first assignment to one of these variables that makes it float64, or None."""
     starts = (start for start in written.assignments if start.target.text in names)
     return next((start for start in starts if _is_wide(start.value)), None)
 
@@ -85,7 +85,7 @@ def _in_words(start: Assignment) -> str:
 
 
 def _bare_arm(written: Written, line: int) -> str | None:
-    """A bare number that an `if ... else` of this line has on one side."""
+    """Return what to say of a bare number on one side of an `if ... else` of this line, or None."""
     for choice in written.choices:
         numbers, _ = _arms(choice)
         if line in choice.lines and len(numbers) == 1:
@@ -99,7 +99,7 @@ def _bare_arm(written: Written, line: int) -> str | None:
 
 
 def _literal_in(written: Written, line: int) -> str | None:
-    """A number that takes part in the line's arithmetic, outside of calls and indices."""
+    """Return what to say of a number in the line's arithmetic, outside of calls and indices, or None."""
     for operation in written.operations():
         if operation.line != line:
             continue
@@ -116,7 +116,7 @@ def _literal_in(written: Written, line: int) -> str | None:
 
 
 def _is_wide(value: Part) -> bool:
-    """A bare number, a call of something named float64 or float, or an array of these."""
+    """Return whether this is a bare number, a call of float64 or float, or an array of these."""
     if not isinstance(value, Call):
         return value.number is not None
     named = [value.name, *(part.text for part in (*value.args[1:], *value.keywords.values()))]

@@ -54,7 +54,7 @@ class GemmTrial(Trial):
 
     @property
     def right(self) -> bool:
-        """The numbers are right, nothing beside C was written, and the emulator found no error."""
+        """Whether the numbers are right, nothing beside C was written, and the emulator found no error."""
         return not (self.wrong.any() or self.padding_stored.any() or self.report.errors)
 
     @property
@@ -75,7 +75,7 @@ class GemmTrial(Trial):
         return self.shared_reads / (q.m * q.n * q.k)
 
     def equals(self, prediction: np.ndarray | None) -> bool:
-        """C came out as predicted; a prediction with NaN in it says nothing."""
+        """Return whether C came out as predicted; a prediction with NaN in it says nothing."""
         if prediction is None or np.isnan(prediction).any():
             return False
         return bool((abs(self.got - prediction) <= 4 * self.problem.tolerance + 1e-5 * abs(prediction)).all())
@@ -84,7 +84,7 @@ class GemmTrial(Trial):
 def try_on(
     kernel: Any, geometry: Geometry, problem: Problem, *, tiles: Tiles | None = None, **options
 ) -> GemmTrial:
-    """Run the kernel on one problem. Raises Refused if it cannot be run. options: passed to `emulate`."""
+    """Run the kernel on one problem; refuse it if it cannot be run. options: passed to `emulate`."""
     q, (A, B, C) = problem, problem.buffers()
     alpha, beta = np.float32(q.alpha), np.float32(q.beta)
     arguments = (q.m, q.n, q.k, alpha, A, B, beta, C)
@@ -185,7 +185,7 @@ def _by_prediction(trial: GemmTrial, depth: int, mistakes: Sequence[Mistake]) ->
 
 
 def _by_guard(trial: GemmTrial, mistakes: Sequence[GuardMistake]) -> Refused | None:
-    """Find out which threads store, in a C with padding on all sides, and compare with wrong guards."""
+    """Return a refusal that names the wrong guard, if what it stores in a C with padding shows it."""
     m, n = trial.geometry.ragged()
     roomy = try_on(trial.kernel, trial.geometry, Problem(m, n, 5, padding=1, spare_rows=2))
     written = roomy.stored
@@ -221,7 +221,7 @@ def _sizes(trial: GemmTrial) -> str:
 
 
 def _by_removing_difficulties(trial: GemmTrial) -> Refused | None:
-    """Try again without one of the difficulties: if that is right, the difficulty was the cause."""
+    """Try again without each difficulty; if that is right, return a refusal that names it as the cause."""
     problem = trial.problem
     if problem.old_c == "nan" and _is_right(trial, problem.but(old_c="random")):
         return Refused(
@@ -255,13 +255,13 @@ def _by_finding(trial: GemmTrial, likely: Likely) -> Refused | None:
 
 
 def _line_of(trial: GemmTrial, finding: Finding) -> str:
-    """The learner's line, or the name of the function that the kernel calls there."""
+    """Return the learner's line, or the name of the function that the kernel calls there."""
     own = finding.function in (None, trial.kernel.py_func.__name__)
     return trial.line(finding) if own else f"In `{finding.function}`"
 
 
 def _past_k(trial: GemmTrial, finding: Finding) -> str:
-    """Why the very first thread reads A or B just behind the end along k, or ""."""
+    """Return why the very first thread reads A or B just behind the end along k, or ""."""
     if finding.kind != "out_of_bounds" or any(finding.threads[0]) or any(finding.block):
         return ""
     k = trial.problem.k
@@ -315,7 +315,7 @@ def _numbers_alone(trial: GemmTrial, likely: Likely) -> Refused:
 
 
 def _place(trial: GemmTrial) -> str:
-    """The first wrong element, whose it is, and in which problem."""
+    """Return the first wrong element, whose it is, and in which problem."""
     if not trial.wrong.any():
         return f"In the problem {trial.problem}."
     row, col = map(int, np.argwhere(trial.wrong)[0])

@@ -86,7 +86,7 @@ class GemmFactory:
         return Proof(len(trials), whole, kept_in_registers(most, why) if self.in_registers else "")
 
     def try_on_whole_tiles(self, kernel: Any, tiles: Tiles, **options) -> GemmTrial:
-        """The kernel on :meth:`whole_problem`. options: passed to `emulate`."""
+        """Run the kernel on :meth:`whole_problem`. options: passed to `emulate`."""
         return try_on(kernel, self.geometry(tiles), self.whole_problem(tiles), tiles=tiles, **options)
 
     def _try_on_others(self, kernel: Any, tiles: Tiles) -> GemmTrial:
@@ -112,7 +112,7 @@ class GemmFactory:
         )
 
     def all_likely(self, tiles: Tiles) -> Likely:
-        """What goes wrong in this exercise, then what goes wrong in any tiled kernel."""
+        """Return what goes wrong in this exercise, then what goes wrong in any tiled kernel."""
         own = self.likely(tiles)
         results = (*own.results, *along_k(tiles.block_tile[2], tiles.depth_name))
         return replace(own, results=results, findings=_in_turn(own.findings, SHARED_FINDINGS))
@@ -120,7 +120,7 @@ class GemmFactory:
     # ---- the problems --------------------------------------------------------------------------------------
 
     def problems(self, tiles: Tiles) -> list[Problem]:
-        """All that this choice is tried on: whole tiles first."""
+        """Return all that this choice is tried on, whole tiles first."""
         if tiles in self.whole_only:
             usual = [self.whole_problem(tiles)]
         elif tiles == self.tiles[0]:
@@ -131,12 +131,12 @@ class GemmFactory:
         return [*usual, *self.more_problems(tiles)]
 
     def whole_problem(self, tiles: Tiles) -> Problem:
-        """One row of two blocks, three tiles along k, unless the exercise has another one for this choice."""
+        """Return the exercise's own problem of whole tiles, or one row of two blocks, three tiles along k."""
         BM, BN, BK = tiles.block_tile
         return self.whole_problems.get(tiles) or Problem(BM, 2 * BN, 3 * BK, row_multiple=self.row_multiple)
 
     def ragged_problem(self, tiles: Tiles) -> Problem:
-        """Sizes that are no multiples of the tiles'."""
+        """Return a problem whose sizes are no multiples of the tiles'."""
         m, n = self.geometry(tiles).ragged()
         depth = tiles.block_tile[2] + 1
         return Problem(m, n, depth, alpha=1.5, beta=-0.5, padding=3, row_multiple=self.row_multiple)
@@ -147,7 +147,7 @@ SHARED_FINDINGS = {**FINDINGS, "uninitialised_read": uninitialised}
 
 
 def _in_turn(own: Mapping[str, Words], shared: Mapping[str, Words]) -> dict[str, Words]:
-    """For each kind of finding the exercise's own words, or the shared ones where it has none."""
+    """Return for each kind of finding the exercise's own words, or the shared ones where it has none."""
 
     def either(kind: str) -> Words:
         asked = [words[kind] for words in (own, shared) if kind in words]

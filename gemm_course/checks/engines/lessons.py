@@ -34,7 +34,7 @@ def check_tiles_used(*trials: GemmTrial) -> None:
 
 
 def uninitialised(finding: Finding, trial: GemmTrial) -> str | None:
-    """What an uninitialised read means: a local array that was never set to zero, or a tile with holes."""
+    """Return what an uninitialised read means: a local array never set to zero, or a tile with holes."""
     local = trial.report.accesses.query("space == 'local' and array == @finding.array")
     if len(local):
         return (
@@ -99,7 +99,7 @@ def stored_once(trial: GemmTrial) -> None:
 
 
 def tiles_loaded_once(trial: GemmTrial) -> None:
-    """A block loads its tiles once; the accumulators are not kept in C."""
+    """Refuse a block that loads its tiles more than once, or keeps the accumulators in C."""
     stored_once(trial)
     q, (BM, BN, _) = trial.problem, trial.tiles.block_tile
     where = f"{trial.about}, in the problem {q}."
@@ -121,7 +121,7 @@ def reads(
     least: float | Callable[[Tiles], float],
     advice: str = "What several results need, a thread reads once, into a variable of its own.",
 ) -> Lesson:
-    """At most ``least`` reads of shared memory per multiply-add, a number or tiles -> number.
+    """Return a lesson: at most ``least`` (or least(tiles)) reads of shared memory per multiply-add.
 
     The refusal names the arrays that are read too often, how often and where. advice: its last sentences.
     """
@@ -158,12 +158,12 @@ def _read_too_often(trial: GemmTrial, enough: float, advice: str) -> Refused:
 
 
 def _times(rows: pd.DataFrame) -> float:
-    """How often an element is read on average."""
+    """Return how often an element is read on average."""
     return len(rows) / rows["element"].nunique()
 
 
 def _reads_of_a_thread(trial: GemmTrial):
-    """What thread 0 reads of one pair of tiles: (name, rows of the trace) of each shared array."""
+    """Return what thread 0 reads of one pair of tiles: (name, rows of the trace) of each shared array."""
     one_tile = trial.problem.but(k=trial.tiles.block_tile[2])
     watch = Watch(warp=0, local=False)
     traced = try_on(trial.kernel, trial.geometry, one_tile, tiles=trial.tiles, watch=watch)
@@ -173,7 +173,7 @@ def _reads_of_a_thread(trial: GemmTrial):
 
 
 def barriers(per_tile: int, explain: Callable[[GemmTrial, int, int], str | None] | None = None) -> Lesson:
-    """At most this many barriers per tile along k.
+    """Return a lesson: at most this many barriers per tile along k.
 
     explain: (trial, barriers executed per block, tiles) -> what a special number of them means, or None.
     """

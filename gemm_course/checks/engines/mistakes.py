@@ -11,7 +11,7 @@ Prediction = Callable[[Problem], np.ndarray | None]
 
 
 def result(q: Problem, AB: np.ndarray) -> np.ndarray:
-    """The C that a kernel stores if its product is `AB`, (m, n)."""
+    """Return the C that a kernel stores if its product is `AB`, (m, n)."""
     return q.alpha * AB + (q.beta * q.C if q.beta else 0)
 
 
@@ -23,7 +23,7 @@ def taken_from(
     row: Callable[[int], int] | None = None,
     column: Callable[[int], int] | None = None,
 ) -> Prediction:
-    """C where row r of each block was computed from row(r) of its tile of A, column c from column(c) of B's.
+    """Predict C where row r of a block comes from row(r) of its tile of A, column c from column(c) of B's.
 
     block: BM and BN. row: the result's row -> the row of the tile of A that it was computed from; column: the
     same for columns and the tile of B. The prediction is None if one of these lies outside the tile.
@@ -41,14 +41,14 @@ def taken_from(
 
 
 def added_up(block: tuple[int, int], each: tuple[int, int]) -> Prediction:
-    """C where every result of a thread, ``each`` = (TM, TN) of them, holds the sum of all of them."""
+    """Predict C where every result of a thread, ``each`` = (TM, TN) of them, holds the sum of them all."""
     (BM, BN), (TM, TN) = block, each
     down, right = (np.kron(np.eye(size // t), np.ones((t, t))) for size, t in ((BM, TM), (BN, TN)))
     return mixed(block, down, right)
 
 
 def mixed(block: tuple[int, int], down: np.ndarray | None, right: np.ndarray | None) -> Prediction:
-    """C whose every tile of ``block`` = (BM, BN) elements is down @ (that tile of A @ B) @ right."""
+    """Predict C whose every tile of ``block`` = (BM, BN) elements is down @ (that tile of A @ B) @ right."""
 
     def predict(q: Problem) -> np.ndarray:
         (BM, BN), blocks = block, (-(-q.m // block[0]), -(-q.n // block[1]))
@@ -68,7 +68,7 @@ Test = Callable[[np.ndarray], np.ndarray]
 
 
 def only_stored(block: tuple[int, int], row: Test | None = None, column: Test | None = None) -> Callable:
-    """For a GuardMistake: within each block only these rows and columns are stored.
+    """Return ``written`` of a GuardMistake: within each block only these rows and columns are stored.
 
     block: BM and BN. row, column: rows (columns) within the block, from 0 to BM - 1 -> booleans; all if None.
     """
@@ -84,7 +84,7 @@ def only_stored(block: tuple[int, int], row: Test | None = None, column: Test | 
 
 
 def among(places: Sequence[int]) -> Test:
-    """For :func:`only_stored`: the places that are in ``places``."""
+    """Return a condition for :func:`only_stored`: the places that are in ``places``."""
     return lambda place: np.isin(place, list(places))
 
 
@@ -92,10 +92,10 @@ def among(places: Sequence[int]) -> Test:
 
 
 def along_k(width: int, name: str) -> tuple[Mistake, ...]:
-    """Mistakes in the loop over k, in tiles `width` deep; `name` is what the kernel calls that."""
+    """Return the mistakes in the loop over k, in tiles `width` deep; `name` is what the kernel calls that."""
 
     def first_of_k(length):
-        """A·B with only the first `length(q)` steps along k; None where these are all."""
+        """Predict C from only the first `length(q)` steps along k; None where these are all."""
         return lambda q: None if length(q) >= q.k else result(q, q.A[:, : length(q)] @ q.B[: length(q)])
 
     def last_tile(q):
@@ -103,22 +103,22 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
         return None if first <= 0 else result(q, q.A[:, first:] @ q.B[first:])
 
     def without_last_steps(q):
-        """The last step of every whole tile is left out."""
+        """Compute C without the last step of every whole tile."""
         kept = np.arange(q.k) % width != width - 1
         return result(q, q.A[:, kept] @ q.B[kept]) if q.k > width else None
 
     def without_first_steps(q):
-        """The first step of every tile is left out."""
+        """Compute C without the first step of every tile."""
         kept = np.arange(q.k) % width != 0
         return result(q, q.A[:, kept] @ q.B[kept]) if q.k > width else None
 
     def in_single_steps(q):
-        """A tile begins at every step along k, and so most products are added again and again."""
+        """Compute C where a tile begins at every step along k, so that most products are added repeatedly."""
         times = np.minimum(np.arange(q.k) + 1, width)
         return result(q, q.A * times @ q.B)
 
     def stored_every_time(q):
-        """C is stored after every tile, each time with what the tile before left there as the old C."""
+        """Compute C stored after every tile, each time with what the tile before left there as the old C."""
         if not q.beta or q.k <= width:
             return None
         C = q.C
@@ -127,7 +127,7 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
         return C
 
     def stale(q):
-        """The part of the last tile that is past k holds what the tile before it held there."""
+        """Compute C where the part of the last tile past k holds what the tile before it held there."""
         left = q.k // width * width
         if left == q.k or q.k < width:
             return None
@@ -135,7 +135,7 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
         return result(q, q.AB + q.A[:, old] @ q.B[old])
 
     def counted_in_tiles(q):
-        """Each tile begins one step along k after the one before."""
+        """Compute C where each tile begins one step along k after the one before."""
         tiles, p = -(-q.k // width), np.arange(q.k)
         times = [np.count_nonzero((p[:tiles] <= at) & (at < p[:tiles] + width)) for at in p]
         return result(q, q.A * times @ q.B) if tiles > 1 else None

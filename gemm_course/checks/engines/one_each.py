@@ -37,7 +37,7 @@ def try_one_each(kernel: Any, names: tuple[str, ...], block: tuple, *inputs, out
 
 
 def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
-    """Why a kernel cannot run that treats many elements, or both indices, as one value."""
+    """Return why a kernel cannot run that treats many elements, or both indices, as one value."""
     written = Written(kernel)
     if name := re.match(r"the name ([A-Za-z]) is not defined", refused.message, re.IGNORECASE):
         return f"{refused.message} {_what_it_knows(written, name[1])}"
@@ -70,7 +70,7 @@ def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
 
 
 def _what_it_knows(written: Written, name: str) -> str:
-    """What a kernel has in place of a name that nobody gave it: an array, or a size."""
+    """Return what a kernel has in place of a name that nobody gave it: an array, or a size."""
     given = ", ".join(f"`{parameter}`" for parameter in written.parameters)
     known = f"A kernel knows its arguments, {given}, and what it computes from them."
     return known if written.elements(name) else f"{known} An array knows its size: `out.shape`."
@@ -116,12 +116,12 @@ def _hold(trial: Trial, expected: np.ndarray, explain: Explain) -> None:
 
 
 def _adds_to_out(trial: Trial) -> bool:
-    """Whether the source has a `+=` or the like on an element of an array."""
+    """Return whether the source has a `+=` or the like on an element of an array."""
     return any(isinstance(target, Element) for target in trial.written.updated)
 
 
 def _renamed(trial: Trial) -> str:
-    """What `out = ...` does instead of storing; "" where the kernel has no such line."""
+    """Return what `out = ...` does instead of storing; "" where the kernel has no such line."""
     own = trial.own_name("out")
     if all(target.text != own for target, _ in trial.written.assignments):
         return ""
@@ -129,7 +129,7 @@ def _renamed(trial: Trial) -> str:
 
 
 def _all_by_all(trial: Trial, counted: str) -> str:
-    """What lets every thread store everything: a slice, or else a loop."""
+    """Return what lets every thread store everything: a slice, or else a loop."""
     for store in trial.written.stores():
         if store.is_slice:
             return (
@@ -155,7 +155,7 @@ def _hold_to_all_threads(trial: Trial) -> None:
 
 
 def _stores_of_each_thread(trial: Trial) -> Counter:
-    """(block, thread) -> its stores to `out`."""
+    """Count the stores of each (block, thread) to `out`."""
     stores, arguments = Counter(), [trial.before[name] for name in trial.names]
     for block in product(*map(range, trial.grid)):
         copies = [argument.copy() for argument in arguments]
@@ -166,7 +166,7 @@ def _stores_of_each_thread(trial: Trial) -> Counter:
 
 
 def guard_of(trial: Trial) -> str:
-    """The first condition of an `if` that compares something, right or wrong; "" where there is none."""
+    """Return the first condition of an `if` that compares something, right or wrong; "" without one."""
     tests = (branch.test for branch in trial.written.branches)
     return next((test.text for test in tests if test.comparisons), "")
 
@@ -204,7 +204,7 @@ def _refuse_guard(trial: Trial, where: str) -> None:
 
 
 def _owner(trial: Trial, place: list[int]) -> str:
-    """Whose element this is, in a sentence."""
+    """Return whose element this is, in a sentence."""
     sizes = list(zip(place[::-1], trial.block))
     thread, block = tuple(at % size for at, size in sizes), tuple(at // size for at, size in sizes)
     if len(place) == 1:

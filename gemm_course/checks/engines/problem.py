@@ -35,18 +35,18 @@ class Geometry:
         return (x * rows, y * columns) if self.x_over == "rows" else (y * rows, x * columns)
 
     def grid(self, m: int, n: int) -> tuple[int, int]:
-        """Blocks (x, y) that cover m rows and n columns; at least one."""
+        """Return the blocks (x, y) that cover m rows and n columns; at least one."""
         rows, columns = self.rows_and_columns
         down, right = max(1, -(-m // rows)), max(1, -(-n // columns))
         return (down, right) if self.x_over == "rows" else (right, down)
 
     def launched(self, m: int, n: int) -> tuple[int, int]:
-        """Rows and columns that the launch covers, surplus threads included."""
+        """Return the rows and columns that the launch covers, surplus threads included."""
         rows, columns = self.rows_and_columns
         return max(1, -(-m // rows)) * rows, max(1, -(-n // columns)) * columns
 
     def owner(self, row: int, col: int) -> str:
-        """The thread that computes C[row, col], in words."""
+        """Return the thread that computes C[row, col], in words."""
         if self.owner_of:
             return self.owner_of(row, col)
         row, col = row // self.each[0], col // self.each[1]
@@ -56,7 +56,7 @@ class Geometry:
         return f"thread {thread} of block {block}"
 
     def ragged(self) -> tuple[int, int]:
-        """(m, n): two different sizes, m no multiple of a block's rows, n none of its columns."""
+        """Return (m, n): two different sizes, m no multiple of a block's rows, n none of its columns."""
         rows, columns = self.rows_and_columns
         m = _ragged(rows, 2)
         return m, next(n for n in (_ragged(columns, 1), _ragged(columns, 3)) if n != m)
@@ -136,7 +136,7 @@ class Problem:
     # ---- what the kernel gets -----------------------------------------------------------------------------
 
     def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A, B and C as float32 with fresh copies of the matrices in them, all the rest NaN."""
+        """Return A, B and C as float32 with fresh copies of the matrices in them, all the rest NaN."""
         extra = (self.padding + 1, self.padding, self.padding + 2) if self.padding else (0, 0, 0)
         matrices, fills = (self.A, self.B, self.C), (PADDING, PADDING, PADDING_OF_C)
         return tuple(self._padded(*each) for each in zip(matrices, extra, fills))
@@ -150,7 +150,7 @@ class Problem:
 
 
 def adversarial(geometry: Geometry, depth: int = 6) -> list[Problem]:
-    """Problems in the order in which their failures are easiest to understand.
+    """Return problems, in the order in which their failures are easiest to understand.
 
     Whole blocks first, then alpha and beta, an old C full of NaN, sizes around a block's (odd and even:
     threads may have pairs of rows), padding, thin shapes and k = 0. depth: the width of a tile along k, or
@@ -183,6 +183,6 @@ def adversarial(geometry: Geometry, depth: int = 6) -> list[Problem]:
 
 
 def square(geometry: Geometry, depth: int = 6) -> Problem:
-    """m = n = k and whole blocks: there swapped indices stay inside the arrays, and can be named."""
+    """Return a problem with m = n = k in whole blocks: swapped indices stay inside, and can be named."""
     rows, columns = geometry.rows_and_columns
     return Problem(*(3 * [int(np.lcm.reduce([rows, columns, depth if depth > 1 else 1]))]))

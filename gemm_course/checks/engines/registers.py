@@ -69,7 +69,7 @@ def _reason(trial: Trial, names: list[str], lines: list[int], why: Why | None) -
 
 
 def _array_in(over: Part, names: Sequence[str]) -> str | None:
-    """The array that a loop goes over element by element, also with enumerate and zip."""
+    """Return the array that a loop goes over element by element, also with enumerate and zip, or None."""
     if isinstance(over, Call) and over.name in ("enumerate", "zip"):
         return next(filter(None, (_array_in(part, names) for part in over.args)), None)
     return over.text if over.text in names else None
@@ -111,19 +111,19 @@ def _taken(used: Usage) -> str:
 
 
 def _own_rows(trial: Trial) -> list[Instruction]:
-    """The instructions of the learner's lines that use local memory."""
+    """Return the instructions of the learner's lines that use local memory."""
     code = compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
     file = trial.kernel.py_func.__code__.co_filename
     return [row for row in code.rows if row.kind == LOCAL and row.file == file]
 
 
 def _is_computed(row: Instruction) -> bool:
-    """Whether the address is computed. One that the compiler knows is an offset from R1, the stack."""
+    """Return whether the address is computed; one that the compiler knows is an offset from R1, the stack."""
     return not re.search(r"\[R1\b", row.text)
 
 
 def _lines(rows: Sequence[Instruction]) -> list[int]:
-    """The lines of computed addresses, or of all if none is computed; the most frequent comes first."""
+    """Return the lines of computed addresses, or of all if none is computed, the most frequent first."""
     computed = [row for row in rows if _is_computed(row)]
     return [line for line, _ in Counter(row.line for row in computed or rows).most_common()]
 

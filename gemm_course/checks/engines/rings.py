@@ -32,7 +32,7 @@ class RingTrial(Trial):
         return self.product(slice(None))
 
     def product(self, steps: slice) -> np.ndarray:
-        """A @ B of these steps along k alone."""
+        """Compute A @ B of these steps along k alone."""
         return self.before["A"][:, steps].astype(float) @ self.before["B"][steps].astype(float)
 
     @cached_property
@@ -40,7 +40,7 @@ class RingTrial(Trial):
         return ~self.close(self.expected)
 
     def close(self, prediction: np.ndarray) -> np.ndarray:
-        """Where C came out as predicted, up to what float32 accumulators explain."""
+        """Return for each element of C whether it came out as predicted, up to float32's rounding."""
         size = abs(self.before["A"]).astype(float) @ abs(self.before["B"])
         return abs(self.after["C"] - prediction) <= (self.shape[2] + 4) * FROM_FLOAT32 * size
 
@@ -80,10 +80,11 @@ class TileLoop:
     def __init__(self, trial: RingTrial):
         self.kernel, loops = trial.kernel, trial.written.loops
         self.loop: Part = max(loops, key=lambda loop: len(loop.lines), default=Part())
-        self.outside = [loop for loop in loops if loop not in self.loop.loops]  # such as the first copies
+        # Such a loop asks for the first copies.
+        self.outside = [loop for loop in loops if loop not in self.loop.loops]
 
     def lines(self, *names: str) -> list[int]:
-        """The lines of calls of these functions."""
+        """Return the lines of calls of these functions."""
         return sorted(call.line for call in self.loop.calls(*names))
 
     @property
@@ -102,7 +103,7 @@ class TileLoop:
         return [call for call in self.loop.calls("cp_async_wait") if call.args]
 
     def end_of(self, line: int) -> int:
-        """The last line of the loop within this one that has this line, or the line itself."""
+        """Return the last line of the loop within this one that has this line, or the line itself."""
         inner = (loop.lines for loop in self.loop.loops if loop != self.loop)
         return max((lines[-1] for lines in inner if line in lines), default=line)
 
@@ -118,7 +119,7 @@ class TileLoop:
 
 
 def refuse_wrong_numbers(trial: RingTrial, ahead: int = 1) -> None:
-    """Name what became of tiles along k. ahead: tiles that are fetched before the loop."""
+    """Refuse wrong numbers, and name what became of tiles along k. ahead: tiles fetched before the loop."""
     if not trial.wrong.any():
         return
     if trial.nothing_stored:

@@ -23,7 +23,7 @@ def refuse_numpy_arrays(kernel: Any) -> None:
 
 
 def bits_compared(written: Written) -> Iterator[tuple[Comparison, Operation, str]]:
-    """Each comparison with a `&` or `|` beside its sign, that operation, and the word to write instead."""
+    """Yield each comparison with a `&` or `|` beside its sign, that operation, and the word to write."""
     for comparison in written.comparisons:
         for side in comparison.sides:
             if isinstance(side, Operation) and side.sign in ("&", "|"):
@@ -31,7 +31,7 @@ def bits_compared(written: Written) -> Iterator[tuple[Comparison, Operation, str
 
 
 def tied_by_bits(kernel: Any) -> Refused | None:
-    """`row < m & col < n`: `&` comes before `<`."""
+    """Return a refusal of `row < m & col < n`, where `&` comes before `<`; None without such a line."""
     for comparison, tied, word in bits_compared(Written(kernel)):
         bracketed = comparison.text.replace(tied.text, f"({tied.text})", 1)
         return Refused(
@@ -43,7 +43,7 @@ def tied_by_bits(kernel: Any) -> Refused | None:
 
 
 def else_that_stores(trial: Trial) -> Refused | None:
-    """A guard whose `else` stores: surplus threads must do nothing at all."""
+    """Return a refusal of a guard whose `else` stores: surplus threads must do nothing at all."""
     sizes, C = {trial.own_name("m"), trial.own_name("n")}, trial.own_name("C")
     for branch in trial.written.branches:
         if sizes <= branch.test.names and (stores := branch.otherwise.stores(C)):
@@ -56,7 +56,7 @@ def else_that_stores(trial: Trial) -> Refused | None:
 
 
 def negative_beta_left_out(trial: Trial) -> Refused | None:
-    """`beta > 0` where `beta != 0` is meant."""
+    """Return a refusal of `beta > 0` where `beta != 0` is meant, if beta is negative here."""
     beta = trial.own_name("beta")
     for comparison in trial.written.comparisons if trial.before["beta"] < 0 else ():
         asked = [side.text for side in comparison.sides], comparison.sign
@@ -70,7 +70,7 @@ def negative_beta_left_out(trial: Trial) -> Refused | None:
 
 
 def beta_test_inverted(trial: Trial) -> Refused | None:
-    """The old `C` is read where `beta` is 0, and only there."""
+    """Return a refusal of a kernel that reads the old `C` where `beta` is 0, and only there."""
     beta, C = trial.own_name("beta"), trial.own_name("C")
     for branch in (*trial.written.branches, *trial.written.choices):
         if not branch.otherwise.text or branch.test.text not in (f"{beta} == 0", f"{beta} != 0"):

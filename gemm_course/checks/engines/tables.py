@@ -40,11 +40,11 @@ class Part:
     slips: Sequence[Slip] = ()
 
     def of(self, answer: Any) -> Any:
-        """This part of an answer; all of it where ``where`` is None."""
+        """Return this part of an answer; all of it where ``where`` is None."""
         return answer if self.where is None else answer[self.where]
 
     def put_into(self, answer: Any, part: Any) -> Any:
-        """The answer with another value of this part."""
+        """Return the answer with another value of this part."""
         if self.where is None:
             return part
         parts = list(answer)
@@ -59,7 +59,7 @@ WHOLE = Part("", None)
 
 
 def a_whole_number(what: str, *, floats: bool = False) -> Callable[[Any], int]:
-    """A reader of one whole number. what: its name for the learner. floats: accept 64.0 for 64."""
+    """Return a reader of one whole number. what: its name for the learner. floats: accept 64.0 for 64."""
     return lambda answer: whole_number(_whole_if_it_is(answer) if floats else answer, what)
 
 
@@ -74,7 +74,7 @@ COUNT_WORDS = {2: "two", 3: "three", 4: "four"}
 
 
 def whole_numbers(*names: str, floats: bool = False) -> Callable[[Any], tuple[int, ...]]:
-    """A reader of several whole numbers in this order, such as ``whole_numbers("row", "column")``.
+    """Return a reader of several whole numbers in this order, such as ``whole_numbers("row", "column")``.
 
     floats: accept 64.0 for 64.
     """
@@ -82,12 +82,12 @@ def whole_numbers(*names: str, floats: bool = False) -> Callable[[Any], tuple[in
 
 
 def numbers(*names: str) -> Callable[[Any], tuple[float, ...]]:
-    """A reader of several numbers in this order; whole ones become integers."""
+    """Return a reader of several numbers in this order; whole ones become integers."""
     return _several(names, lambda part, name: _whole_if_it_is(a_number(part, f"`{name}`")))
 
 
 def _whole_if_it_is(value: Any) -> Any:
-    """An int for a float without a fraction; anything else as it is."""
+    """Return an int for a float without a fraction, and anything else as it is."""
     is_float = isinstance(value, (float, np.floating))
     return int(value) if is_float and float(value).is_integer() else value
 
@@ -125,7 +125,7 @@ def places(answer: Any) -> list[Place]:
 
 def _place(item: Any) -> Place:
     if type(item) is tuple and len(item) == 2 and type(item[0]) is type(item[1]) is int:
-        return item  # without further checks, since an answer may have a million places
+        return item  # no further checks are made, since an answer may have a million places
     parts = list(item) if isinstance(item, (*_SEQUENCES, Iterator)) else []
     if any(isinstance(part, _SEQUENCES) for part in parts):
         raise Refused(
@@ -147,7 +147,7 @@ _SEQUENCES = (list, tuple, np.ndarray)
 
 
 def _are_rows_and_columns(answer: Any, items: list) -> bool:
-    """Two long lists in place of many pairs, NumPy's way. Two lists of two could be pairs as well."""
+    """Return whether these are two long lists in place of many pairs; two lists of two may be pairs."""
     if len(items) != 2 or not all(isinstance(item, _SEQUENCES) for item in items):
         return False
     if len(items[0]) != len(items[1]) or any(isinstance(part, _SEQUENCES) for item in items for part in item):
@@ -157,7 +157,7 @@ def _are_rows_and_columns(answer: Any, items: list) -> bool:
 
 
 def _short(value: Any) -> str:
-    """A value as a message shows it; a long list is cut short."""
+    """Return a value as a message shows it; a long list is cut short."""
     if isinstance(value, list) and len(value) > 4 and len(str(value)) > 60:
         return f"{str(value[:4])[:-1]}, ...]"
     text = " ".join(str(value).split())
@@ -176,7 +176,7 @@ def _not_all_right(cases: Sequence[tuple], answers: Sequence) -> str:
 
 
 def names_without_effect(*parameters: str) -> Callable[[Sequence[tuple], Sequence], str]:
-    """A message for answers that no slip explains: it names parameters that do not change the answer.
+    """Return a function that names parameters without effect in answers that no slip explains.
 
     The right answer must depend on all of them. A parameter is judged only if some cases differ in it alone.
     """
@@ -193,7 +193,7 @@ def names_without_effect(*parameters: str) -> Callable[[Sequence[tuple], Sequenc
 
 
 def _is_idle(answers: dict[tuple, Any], place: int) -> bool:
-    """Whether some cases differ at this place alone, and their answers never do."""
+    """Return whether some cases differ at this place alone, and their answers never do."""
     seen: dict[tuple, Any] = {}
     for case, answer in answers.items():
         others = (*case[:place], *case[place + 1 :])
@@ -258,7 +258,7 @@ def table_exercise(
 
 
 def _remembering(right: Callable) -> Callable:
-    """The function, called once with the same arguments if they can be looked up (arrays cannot)."""
+    """Return the function with its answers remembered, if its arguments can be looked up (arrays cannot)."""
     remembered = cache(right)
 
     @wraps(right)
@@ -273,7 +273,7 @@ def _remembering(right: Callable) -> Callable:
 
 
 def _in_whole_answer(slip: Slip, part: Part, right: Callable) -> Slip:
-    """The slip in this part of an answer that is right in its other parts."""
+    """Return the slip in this part of an answer that is right in its other parts."""
     return Slip(slip.message, lambda *case: part.put_into(right(*case), slip.answer(*case)))
 
 
@@ -326,7 +326,7 @@ def hold_to_table(
 
 
 def _gives(slip: Slip, cases: Sequence[tuple], answers: Sequence) -> bool:
-    """Whether a slip gives these answers; False if it fails in some case."""
+    """Return whether a slip gives these answers; False if it fails in some case."""
     try:
         return all(slip.answer(*case) == answer for case, answer in zip(cases, answers))
     except Exception:  # a learner must never see the failure of a slip
@@ -334,7 +334,7 @@ def _gives(slip: Slip, cases: Sequence[tuple], answers: Sequence) -> bool:
 
 
 def _outcomes(function: Callable, cases: Sequence[tuple], read: Callable[[Any], Any], part: Part) -> list:
-    """The answer to each case, or the Refused in its place; a failure other than NothingYet is the last."""
+    """Return the answer to each case, or the Refused in its place, up to a failure other than NothingYet."""
     outcomes = []
     for case in cases:
         try:

@@ -50,7 +50,7 @@ class Tiles:
 
 
 def tile_choices(names: str, *choices: tuple[int, ...]) -> tuple[Tiles, ...]:
-    """A table of choices: ``tile_choices("BM BN BK TM", (8, 4, 4, 4), (64, 64, 8, 8))``.
+    """Return a table of choices: ``tile_choices("BM BN BK TM", (8, 4, 4, 4), (64, 64, 8, 8))``.
 
     A factory of GEMM kernels is tried on 16 problems with the first choice, so keep that small; the others
     take two problems each. A block must have no more than 1,024 threads.

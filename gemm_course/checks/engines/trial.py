@@ -42,30 +42,30 @@ class Trial:
         return Written(self.kernel)
 
     def own_name(self, name: str) -> str:
-        """The learner's name of the argument that the course calls ``name``."""
+        """Return the learner's name of the argument that the course calls ``name``."""
         return parameter_names(self.kernel)[self.names.index(name)]
 
     def line(self, at: Finding | int) -> str:
-        """The learner's line of a finding, or of this number, in words."""
+        """Return the learner's line of a finding, or of this number, in words."""
         return line_at(self.kernel, at if isinstance(at, (int, np.integer)) else at.line)
 
     # ---- what was counted ---------------------------------------------------------------------------------
 
     def total(self, what: str, op: str, *names: str) -> int:
-        """ "lanes", "requests" or "sectors" of all loads ("load") or stores ("store") of these arguments."""
+        """Return "lanes", "requests" or "sectors" of these arguments' loads ("load") or stores ("store")."""
         own = map(self.own_name, names)
         return sum(self.report.total(what, space="global", op=op, array=name) for name in own)
 
     def lanes(self, op: str, *names: str) -> int:
-        """Elements loaded from ("load") or stored to ("store") these arguments by the whole launch."""
+        """Return how many elements the launch loads from ("load") or stores to ("store") these arguments."""
         return self.total("lanes", op, *names)
 
     def sectors(self, op: str, *names: str) -> int:
-        """Sectors that these loads or stores move."""
+        """Return how many sectors these loads or stores move."""
         return self.total("sectors", op, *names)
 
     def accesses(self, op: str, name: str | None = None) -> pd.DataFrame:
-        """The rows of the report for an argument, or for shared memory (None), a line and array each."""
+        """Return the report's rows for an argument, or for shared memory (None), a line and array each."""
         rows = self.report.accesses
         rows = rows[rows["op"] == op]
         if name is None:
@@ -94,15 +94,15 @@ class Trial:
     # ---- what was found -----------------------------------------------------------------------------------
 
     def error(self, kind: str) -> Finding | None:
-        """The first error of this kind."""
+        """Return the first error of this kind, or None."""
         return next((finding for finding in self.report.errors if finding.kind == kind), None)
 
     def advised(self, kind: str) -> Finding | None:
-        """The first advice of this kind."""
+        """Return the first advice of this kind, or None."""
         return next((finding for finding in self.report.advice if finding.kind == kind), None)
 
     def strays(self, name: str) -> int:
-        """The most lanes that one line sends outside this array."""
+        """Return the most lanes that one line sends outside this array."""
         own = self.own_name(name)
         found = [f.count for f in self.report.errors if f.kind == "out_of_bounds" and f.array == own]
         return max(found, default=0)
@@ -116,13 +116,13 @@ class Trial:
     # ---- what came out ------------------------------------------------------------------------------------
 
     def touched(self, name: str) -> np.ndarray:
-        """Which elements have other bits than before the launch."""
+        """Return which elements have other bits than before the launch, as an array of booleans."""
         before, after = self.before[name], self.after[name]
         bits = BITS[before.itemsize]
         return before.view(bits) != after.view(bits)
 
     def first_wrong(self, name: str, wrong: np.ndarray, expected: np.ndarray, owner: str = "") -> str:
-        """The first wrong element of an argument in words. owner: whose it is, a sentence, or ""."""
+        """Return the first wrong element of an argument in words. owner: whose it is, a sentence, or ""."""
         place = tuple(map(int, np.argwhere(wrong)[0]))
         got = number_shown(float(self.after[name][place]))
         return " ".join(
@@ -147,7 +147,7 @@ def try_kernel(
     about="",
     **options,
 ) -> Trial:
-    """Launch ``kernel`` on copies of the arguments. Raises Refused if it cannot be run.
+    """Launch ``kernel`` on copies of the arguments; refuse it if it cannot be run.
 
     about: as in :class:`Trial`. options: passed to `emulate`.
     """

@@ -50,7 +50,7 @@ class WarpTrial(Trial):
         return ~(abs(self.got - self.expected) <= most)
 
     def equals(self, prediction: np.ndarray) -> bool:
-        """C came out as predicted, or nearly."""
+        """Return whether C came out as predicted, or nearly."""
         return bool((abs(self.got - prediction) <= 2e-2 * (1 + abs(prediction))).all())
 
     @property
@@ -88,24 +88,24 @@ def try_warps(
 
 
 def tiles_transposed(matrix: np.ndarray) -> np.ndarray:
-    """A matrix of whole tiles, each of them transposed in its place."""
+    """Return a matrix of whole tiles, each of them transposed in its place."""
     rows, columns = (size // SIDE for size in matrix.shape)
     tiles = matrix.reshape(rows, SIDE, columns, SIDE)
     return tiles.transpose(0, 3, 2, 1).reshape(matrix.shape)
 
 
 def calls_of(kernel: Any, name: str) -> list[Call]:
-    """The calls in a kernel's source of functions with ``name`` in theirs."""
+    """Return the calls in a kernel's source of functions with ``name`` in theirs."""
     return [call for call in Written(kernel).calls() if name in call.name]
 
 
 def call_at(kernel: Any, line: int) -> str:
-    """The name of the WMMA function that is called in this line; "" if there is none."""
+    """Return the name of the WMMA function that is called in this line; "" if there is none."""
     return next((call.name for call in calls_of(kernel, "wmma_") if line in call.lines), "")
 
 
 def filled_from(kernel: Any, name: str) -> set[str]:
-    """The arrays of a kernel that get elements of its argument ``name``, as far as assignments tell."""
+    """Return a kernel's arrays that get elements of its argument ``name``, as far as assignments tell."""
     return {
         target.array
         for target, value in Written(kernel).assignments
@@ -114,7 +114,7 @@ def filled_from(kernel: Any, name: str) -> set[str]:
 
 
 def passed(kernel: Any, name: str, place: int) -> list[str]:
-    """What stands in one place of each call of that name."""
+    """Return what stands in one place of each call of that name."""
     return [call.at(place) for call in calls_of(kernel, name) if len(call.args) > place]
 
 
@@ -168,7 +168,7 @@ def _check_arguments(kernel: Any) -> None:
 
 
 def _value(kernel: Any, order: str) -> Any:
-    """What an order's name stands for in a kernel; the text itself where that is not known."""
+    """Return what an order's name stands for in a kernel, or the text itself where that is not known."""
     values = (value.text for target, value in Written(kernel).assignments if target.text == order)
     order = next(values, order)
     used = inspect.getclosurevars(kernel.py_func)
@@ -176,7 +176,7 @@ def _value(kernel: Any, order: str) -> Any:
 
 
 def check_orders(kernel: Any) -> None:
-    """wmma_mma must be given A before B, and the orders with which they were loaded."""
+    """Refuse wmma_mma unless it is given A before B, and the orders with which they were loaded."""
     _check_arguments(kernel)
     _check_operands(kernel)
     loaded = [next(iter(passed(kernel, f"wmma_load_{matrix}", 3)), None) for matrix in "ab"]
@@ -192,14 +192,14 @@ def check_orders(kernel: Any) -> None:
 
 
 def tiles_exchanged(trial: "WarpTrial") -> bool:
-    """Whether A's fragments are loaded from B's tile and B's from A's."""
+    """Return whether A's fragments are loaded from B's tile and B's from A's."""
     own = [filled_from(trial.kernel, trial.own_name(name)) for name in "AB"]
     loaded = [set(passed(trial.kernel, f"wmma_load_{matrix}", 1)) for matrix in "ab"]
     return all(loaded) and loaded[0] <= own[1] - own[0] and loaded[1] <= own[0] - own[1]
 
 
 def refuse_exchanged_tiles(trial: "WarpTrial") -> None:
-    """Say that the tiles are exchanged, where the numbers are wrong."""
+    """Refuse tiles of A and B that are exchanged, where the numbers are wrong."""
     if tiles_exchanged(trial):
         raise Refused(
             "The tiles are exchanged: `wmma_load_a` reads B's tile, and `wmma_load_b` A's.", f"{trial.about}."
@@ -207,7 +207,7 @@ def refuse_exchanged_tiles(trial: "WarpTrial") -> None:
 
 
 def stored_every_step(kernel: Any) -> str:
-    """A remark on accumulators that are stored in the loop that multiplies, or ""."""
+    """Return a remark on accumulators that are stored in the loop that multiplies, or ""."""
     if not any(loop.calls("wmma_store") and loop.calls("wmma_mma") for loop in Written(kernel).loops):
         return ""
     return (
@@ -243,7 +243,7 @@ def on_tensor_cores(trial: WarpTrial) -> None:
 
 
 def within_shared(trial: WarpTrial, needed: int) -> None:
-    """The block takes no more shared memory than the exercise's tiles, ``needed`` bytes."""
+    """Refuse a block that takes more shared memory than the exercise's tiles, ``needed`` bytes."""
     if trial.report.shared_bytes > needed:
         raise Refused(
             f"The block takes {trial.report.shared_bytes:,} bytes of shared memory; the tiles that you were "
