@@ -8,7 +8,7 @@ TILE, DEPTH, EACH = 32, 8, 4  # BM = BN, BK, TM = TN: small, and no different fr
 
 
 def document_v05(BM=TILE, BN=TILE, BK=DEPTH, TM=EACH, TN=EACH):
-    """v05 as in document 004: A transposed without padding, C read before the guard, C stored by float4."""
+    """Return v05 as in document 004: A transposed unpadded, C read before the guard, C stored by float4."""
     THREADS = BM * BN // (TM * TN)
     A_ROWS, B_ROWS = THREADS // (BK // 4), THREADS // (BN // 4)
 

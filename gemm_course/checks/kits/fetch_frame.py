@@ -10,7 +10,7 @@ PAD = 4
 
 
 def around(fetch: Callable, BM: int, BN: int, BK: int, TM: int, TN: int):
-    """A GEMM kernel in which each thread calls ``fetch(m, k, A, row0, k0, As, tid)`` for every tile of A.
+    """Return a GEMM kernel whose threads call ``fetch(m, k, A, row0, k0, As, tid)`` for every tile of A.
 
     Blocks of (BN // TN, BM // TM) threads; As is (BK, BM + PAD). Rows of Bs past k are zeros.
     """

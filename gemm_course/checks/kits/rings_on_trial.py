@@ -12,7 +12,7 @@ SLOTS, T = 3, 16
 
 
 def _ring(*, waits: bool = True, pending: int = 1, meets: bool = True, ahead: int = 2) -> Any:
-    """A kernel (k, A, B, C) with a ring of tiles.
+    """Return a kernel (k, A, B, C) with a ring of tiles.
 
     waits, meets: whether the loop waits for copies, and has a barrier. pending: groups of copies that the
     wait lets go on. ahead: how many slots after the one that is read the next tile goes.

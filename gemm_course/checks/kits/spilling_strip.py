@@ -4,7 +4,7 @@ from numba import cuda, float32
 
 
 def make_strip(R):
-    """The kernel y = x A, R columns per thread, as the exercise hands it out: right, but not in registers.
+    """Return exercise 04.4's kernel y = x A, R columns per thread, as handed out: right, not in registers.
 
     numba-cuda 0.30.4 compiles it for an H200, R = 16, with 12 loads from local memory and 11 stores to it.
     With R = 9 it still writes the loops of `count` iterations out, with 12 it does not. Fixed, the kernel has

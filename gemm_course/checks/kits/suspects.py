@@ -8,7 +8,7 @@ from numba import cuda, float32
 
 
 def document_002(T):
-    """Document 002's kernel with T for its 2: the second barrier is in the inner loop."""
+    """Return document 002's kernel with T for its 2: the second barrier is in the inner loop."""
 
     @cuda.jit
     def tile_matrix_multiply(m, n, k, alpha, A, B, beta, C):
@@ -30,7 +30,7 @@ def document_002(T):
 
 
 def suspect_a(T):
-    """Only whole tiles along k."""
+    """Return a kernel that takes only whole tiles along k."""
 
     @cuda.jit
     def suspect_a(m, n, k, alpha, A, B, beta, C):
@@ -53,7 +53,7 @@ def suspect_a(T):
 
 
 def suspect_b(T):
-    """As many tiles along k as the grid has blocks along x."""
+    """Return a kernel that takes as many tiles along k as the grid has blocks along x."""
 
     @cuda.jit
     def suspect_b(m, n, k, alpha, A, B, beta, C):
@@ -77,7 +77,7 @@ def suspect_b(T):
 
 
 def suspect_c(T):
-    """The last guard has its sizes swapped."""
+    """Return a kernel whose last guard has its sizes swapped."""
 
     @cuda.jit
     def suspect_c(m, n, k, alpha, A, B, beta, C):
@@ -101,7 +101,7 @@ def suspect_c(T):
 
 
 def suspect_d(T):
-    """The tiles are cleared once, before the first; the last, narrower one leaves old elements behind."""
+    """Return a kernel that clears its tiles once: the last, narrower one leaves old elements behind."""
 
     @cuda.jit
     def suspect_d(m, n, k, alpha, A, B, beta, C):

@@ -11,7 +11,7 @@ from lockstep.intrinsics import load4, store4, u32, unroll
 
 
 def thread_tile_parts(BM, BN, BK, WM, WN, TM, TN):
-    """The device functions around the heart of a warp-tiled kernel, as .fetch, .clear and .put.
+    """Return the device functions around the heart of a warp-tiled kernel, as .fetch, .clear and .put.
 
     A thread has TM by TN results.
 
