@@ -57,12 +57,12 @@ def _trial(kernel, m: int, n: int) -> Trial:
 
 
 def _launched(trial: Trial) -> tuple[int, int]:
-    """Threads along x and y, in the whole launch."""
+    """Return the threads along x and y in the whole launch."""
     return trial.grid[0] * trial.block[0], trial.grid[1] * trial.block[1]
 
 
 def _by_whole_rows(trial: Trial, where: str) -> Refused | None:
-    """`out[i] = ...` with a plain index stores a whole row of the matrix."""
+    """Return a refusal of `out[i] = ...` with a plain index: it stores a whole row of the matrix."""
     numbers = _numbers(trial.written)
     for store in trial.written.stores(trial.own_name("out")):
         if store.index.text in numbers:
@@ -75,7 +75,7 @@ def _by_whole_rows(trial: Trial, where: str) -> Refused | None:
 
 
 def _numbers(written: Written) -> set[str]:
-    """The variables that hold one of a thread's numbers, and not both as a pair."""
+    """Return the variables that hold one of a thread's numbers, and not both as a pair."""
     found = set()
     for target, value in written.assignments:
         if "cuda." in value.text and (target.items or (value.text != "cuda.grid(2)" and not value.items)):
@@ -84,7 +84,7 @@ def _numbers(written: Written) -> set[str]:
 
 
 def _by_strays(trial: Trial, where: str) -> Refused | None:
-    """How many threads store outside tells which guard let them through."""
+    """Return a refusal that tells by the number of strays which guard let them through."""
     (m, n), (x, y) = trial.after["out"].shape, _launched(trial)
     strays, inside = trial.strays("out"), m * n
     end = "`>=`, not `>`" if _sends_away(trial) else "`<`, not `<=`"
@@ -119,12 +119,12 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
 
 
 def _sends_away(trial: Trial) -> bool:
-    """Whether the guard is of the form `if ...: return`."""
+    """Return whether the guard is of the form `if ...: return`."""
     return any(branch.body.returns for branch in trial.written.branches)
 
 
 def _by_precedence(trial: Trial, where: str) -> Refused | None:
-    """`row < m & col < n` compares with `m & col`."""
+    """Return a refusal of `row < m & col < n`, which compares with `m & col`."""
     for _, tied, word in bits_compared(trial.written):
         return Refused(
             f"`{tied.sign}` binds tighter than `<`: `{tied.text}` is computed first, from bits. Write "
@@ -135,7 +135,7 @@ def _by_precedence(trial: Trial, where: str) -> Refused | None:
 
 
 def _by_stored(trial: Trial, where: str) -> Refused | None:
-    """Which elements were stored at all tells which index or guard was used."""
+    """Return a refusal that tells by the elements that were stored which index or guard was used."""
     written, (x, y) = trial.touched("out"), _launched(trial)
     if written.all():
         return None
@@ -170,7 +170,7 @@ def _by_stored(trial: Trial, where: str) -> Refused | None:
 
 
 def _by_repeats(trial: Trial, where: str) -> Refused | None:
-    """How often everything is stored tells who repeats the work of others."""
+    """Return a refusal that tells by the number of stores which threads repeat the work of others."""
     (m, n), (x, y), stores = trial.after["out"].shape, _launched(trial), trial.lanes("store", "out")
     race = trial.error("global_race")
     if race is None or not trial.touched("out").all():
@@ -206,21 +206,21 @@ OUT_SWAPPED = (
 
 
 def _swapped(trial: Trial) -> str:
-    """What keeps the columns beyond the number of rows from being stored."""
+    """Return what keeps the columns beyond the number of rows from being stored."""
     if _stores_at_x_y(trial):
         return OUT_SWAPPED
     return BOTH_BY_ROWS if _trial(trial.kernel, *TALL).touched("out").all() else GUARD_SWAPPED
 
 
 def _with_swapped_sizes(i: np.ndarray, j: np.ndarray, trial: Trial):
-    """(rows, columns) that are stored where a block's index is multiplied by the other direction's size."""
+    """Return (rows, columns) that are stored where block indices are multiplied by each other's size."""
     (across, down), (blocks, _) = trial.block, trial.grid
     rows, columns = i % across < down, j < (blocks - 1) * down + across
     return (rows, j >= 0), (i >= 0, columns), (rows, columns)
 
 
 def _stores_at_x_y(trial: Trial) -> bool:
-    """Whether the first thread that leaves `out` has its x for a row."""
+    """Return whether the first thread that leaves `out` has its x for a row."""
     own = trial.own_name("out")
     for finding in trial.report.errors:
         if finding.kind == "out_of_bounds" and finding.array == own:
@@ -230,7 +230,7 @@ def _stores_at_x_y(trial: Trial) -> bool:
 
 
 def _by_values(trial: Trial, where: str) -> Refused | None:
-    """On a square matrix swapped indices stay in bounds, so that they can be told from the values."""
+    """Return a refusal of swapped indices; on a square matrix they stay in bounds, and the values tell."""
     square = _trial(trial.kernel, 16, 16)
     down, across, got = square.before["down"], square.before["across"], square.after["out"]
     known = (

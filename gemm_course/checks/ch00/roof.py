@@ -96,7 +96,7 @@ SLIPS = (
 
 
 def _rounded(answer) -> float:
-    """A number, to five digits: 4.8 * 2 / 3 and 4.8 / 3 * 2 differ in the last bit.
+    """Round a number to five digits: 4.8 * 2 / 3 and 4.8 / 3 * 2 differ in the last bit.
 
     66.9, as in the plot, and 132 * 4 * 32 * 2 * 1.98e9 / 1e12 are as good as 67.
     """

@@ -90,12 +90,12 @@ ONLY_Y = (
 
 
 def _asks_for_y(trial: Trial) -> bool:
-    """Whether the kernel takes an index along y."""
+    """Return whether the kernel takes an index along y."""
     return "cuda.grid(2)" in trial.written.text or ".y" in trial.written.text
 
 
 def _by_index(long: Trial, where: str) -> Refused | None:
-    """Which elements of the long vector were stored tells which index a thread takes."""
+    """Return a refusal that tells by the elements stored of the long vector which index a thread takes."""
     b, t = np.ogrid[: long.grid[0], :THREADS]
     written = long.touched("out")
     reached = int(written.sum())
@@ -115,7 +115,7 @@ def _by_index(long: Trial, where: str) -> Refused | None:
 
 
 def _by_distance(long: Trial, written: np.ndarray, b, t, where: str) -> Refused | None:
-    """How far apart the blocks begin, where that is not a block's size."""
+    """Return a refusal that says how far apart the blocks begin, where that is not a block's size."""
     for apart in range(1, LONG - THREADS):
         if apart != THREADS and (written == np.isin(np.arange(LONG), b * apart + t)).all():
             begin = f"each begins {apart} element{'s' * (apart > 1)} after the one before"
@@ -131,7 +131,7 @@ def _by_distance(long: Trial, written: np.ndarray, b, t, where: str) -> Refused 
 
 
 def _by_repeats(trial: Trial, where: str) -> Refused | None:
-    """What surplus threads do whose index is cut off: they store an element once more."""
+    """Return a refusal of an index cut off for surplus threads: they store an element once more."""
     race = trial.error("global_race")
     known = {(0,): "the first elements", (trial.after["out"].size - 1,): "its last element"}
     if race is None or race.element not in known or trial.lanes("store", "out") != trial.threads:
@@ -144,7 +144,7 @@ def _by_repeats(trial: Trial, where: str) -> Refused | None:
 
 
 def _by_strays(trial: Trial, where: str) -> Refused | None:
-    """How many threads work outside the vectors tells which guard let them through."""
+    """Return a refusal that tells by the number of strays which guard let them through."""
     finding, strays = trial.error("out_of_bounds"), max(map(trial.strays, NAMES))
     loads, stores = max(map(trial.strays, NAMES[:-1])), trial.strays("out")
     if finding is None:
@@ -180,7 +180,7 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
 
 
 def _one_too_many(guard: str) -> str:
-    """What to say of a guard that lets the thread behind the last element through."""
+    """Return what to say of a guard that lets the thread behind the last element through."""
     begin = "One thread too many gets through the guard"
     if ">" in guard and ">=" not in guard:
         return f"{begin}, `{guard}`: the thread with i = n must leave as well, so `>=`, not `>`."
