@@ -40,7 +40,7 @@ def naive(naive):
 
 
 def _float64_remark(trial: GemmTrial) -> str:
-    """The lesson of exercise 01.4, which comes later: a remark, no refusal."""
+    """Return a remark on float64, the lesson of exercise 01.4, which comes later; "" if there is none."""
     if trial.float64.empty:
         return ""
     why = why_float64(trial.written, sorted(trial.float64["line"].unique()))
@@ -64,7 +64,7 @@ def _refuse_all_of_c(kernel: Any) -> None:
 
 
 def _check_counts(trial: GemmTrial) -> None:
-    """2mnk loads from A and B, mn stores, and mn loads from C where beta is not 0."""
+    """Refuse all but 2mnk loads from A and B, mn stores, and mn loads from C where beta is not 0."""
     q = trial.problem
     elements, about = q.m * q.n, f"In the problem {q}."
     from_c, stores = trial.lanes("load", "C"), trial.lanes("store", "C")

@@ -41,7 +41,7 @@ def naive_sectors(A=None, B=None, C=None):
 
 @cache
 def right_sectors() -> dict[str, int]:
-    """What the emulator counts for the course's kernel."""
+    """Count with the emulator the sectors of a request of the course's kernel."""
     stage, tiles, size, depth = LADDER["naive_uncoalesced"], {"BM": X, "BN": Y}, 64, 8
     A, B, C = (np.ones(shape, np.float32) for shape in ((size, depth), (depth, size), (size, size)))
     geometry = stage.grid(size, size, tiles), stage.block(tiles)

@@ -27,7 +27,7 @@ def hold_to_all_threads(trial: GemmTrial) -> None:
 
 
 def _why_twice(finding: Finding, trial: GemmTrial) -> str | None:
-    """Why two threads take the same element."""
+    """Return why two threads take the same element, or None."""
     source = trial.written.text
     if "cuda.grid(1)" in source:
         return (
@@ -43,7 +43,7 @@ def _why_twice(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _why_outside(finding: Finding, trial: GemmTrial) -> str | None:
-    """Why threads read outside A or B: the loop goes along m, or stands outside the guard."""
+    """Return why threads read outside A or B: the loop goes along m, or stands outside the guard."""
     own = {trial.own_name(name) for name in ("A", "B")}
     loops = trial.written.loops
     if finding.array not in own or not loops:
@@ -62,7 +62,7 @@ def _why_outside(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _guards_the_store_alone(trial: GemmTrial) -> bool:
-    """Whether an `if` about m and n has a store into C in it, and no loop."""
+    """Return whether an `if` about m and n has a store into C in it, and no loop."""
     sizes, C = {trial.own_name("m"), trial.own_name("n")}, trial.own_name("C")
     return any(
         sizes <= branch.test.names and branch.body.stores(C) and not branch.body.loops
