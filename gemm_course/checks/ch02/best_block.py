@@ -59,7 +59,7 @@ def _two_sizes(shape) -> tuple[int, int]:
 
 @cache
 def sectors_of_a_block(x: int, y: int) -> tuple[float, float]:
-    """Sectors of A and of B in a warp's k step, counted by the emulator."""
+    """Count the sectors of A and of B in a warp's k step, with the emulator."""
     stage, tiles, size, k = LADDER["naive_coalesced"], {"BM": y, "BN": x}, 256, 8
     A, B, C = (np.broadcast_to(np.float32(0), shape) for shape in ((size, k), (k, size), (size, size)))
     one, zero = np.float32(1), np.float32(0)

@@ -18,7 +18,8 @@ from lockstep import Watch
 GEOMETRY = Geometry((32, 8), "columns")
 ALIGNED = Problem(16, 64, 32)  # rows of all three matrices start at sectors, and all warps are full
 SQUARE = Problem(32, 32, 32)  # swapped rows and columns stay in bounds
-EIGHT_BY_TWO = Problem(64, 64, 1)  # blocks that begin at any multiple of a block's sizes begin inside C
+# 8 by 2 blocks: one that begins at a wrong multiple of the blocks' sizes still begins inside C.
+EIGHT_BY_TWO = Problem(64, 64, 1)
 
 
 @exercise(
@@ -69,7 +70,7 @@ def _sectors(count: float) -> str:
 
 
 def _sectors_per_warp(trial: GemmTrial) -> tuple[float, float, float]:
-    """Sectors of A and B in a warp's k step, and of C in a warp's store."""
+    """Return the sectors of A and B in a warp's k step, and of C in a warp's store."""
     q = trial.problem
     warps = q.m * q.n // 32
     a, b = (trial.sectors("load", name) / (warps * q.k) for name in "AB")
@@ -80,7 +81,7 @@ def _sectors_per_warp(trial: GemmTrial) -> tuple[float, float, float]:
 
 
 def _blocks_misplaced(kernel) -> Refused | None:
-    """Where the blocks beside and below the first one lie, if that is wrong."""
+    """Return a refusal that says where the blocks beside and below the first one lie, if that is wrong."""
     rows, columns = GEOMETRY.rows_and_columns
     beside, below = (_first_stored(kernel, block) for block in ((1, 0, 0), (0, 1, 0)))
     if not beside or not below or (beside, below) == ((0, columns), (rows, 0)):
@@ -99,7 +100,7 @@ def _blocks_misplaced(kernel) -> Refused | None:
 
 
 def _first_stored(kernel, block: tuple[int, int, int]) -> tuple[int, int] | None:
-    """The element that a block's first lane stores."""
+    """Return the element that a block's first lane stores, or None."""
     trial = try_on(kernel, GEOMETRY, EIGHT_BY_TWO, watch=Watch(block=block, warp=0))
     stored = FirstWarp(trial.report.trace).stored(trial.own_name("C"))
     return tuple(map(int, stored[0])) if stored else None
@@ -123,7 +124,7 @@ LOOP_TO_M = Mistake(
 
 
 def _guards(x: str) -> tuple[GuardMistake, ...]:
-    """Mistakes in the guard; ``x``: the learner's name for the index along x."""
+    """Return the mistakes in the guard; ``x``: the learner's name for the index along x."""
     if not x.startswith(("r", "i")):
         return ()
     left_behind = GuardMistake(
@@ -146,7 +147,7 @@ def _check_names(kernel) -> None:
 
 
 def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp) -> None:
-    """Whether the lanes of the first warp still go down the rows."""
+    """Refuse a kernel in which the lanes of the first warp still go down the rows."""
     lanes = warp.stored(trial.own_name("C"))
     if direction(lanes) != DOWN_A_COLUMN:
         return
@@ -179,7 +180,7 @@ def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp) -> None:
 
 
 def _check_loads(trial: GemmTrial) -> None:
-    """Each product needs an element of A and one of B; each element of C is stored once."""
+    """Refuse more loads than two for each product, a load of C, and more than one store of each element."""
     q = trial.problem
     products = q.m * q.n * q.k
     read, stored = (trial.lanes(op, "C") for op in ("load", "store"))
@@ -231,7 +232,7 @@ def _why_uncoalesced(warp: FirstWarp, trial: GemmTrial) -> str:
 
 
 def _float64_remark(trial: GemmTrial) -> str:
-    """Notebook 01's lesson, not this one's: a remark, no refusal."""
+    """Return a remark on float64, notebook 01's lesson and not this one's; "" if there is none."""
     if trial.float64.empty:
         return ""
     why = why_float64(trial.written, sorted(trial.float64["line"].unique()))

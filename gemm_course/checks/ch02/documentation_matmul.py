@@ -60,7 +60,7 @@ def documentation_matmul(matmul):
 
 
 def _multiply(kernel, m: int, n: int, k: int, **options) -> Trial:
-    """One product by the learner's kernel, C full of NaN before it."""
+    """Compute one product by the learner's kernel, with C full of NaN before it."""
     rng = np.random.default_rng((m, n, k))
     A, B = (rng.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n)))
     C = np.full((m, n), np.nan, np.float32)
@@ -70,12 +70,12 @@ def _multiply(kernel, m: int, n: int, k: int, **options) -> Trial:
 
 
 def _product(trial: Trial, steps: int | None = None) -> np.ndarray:
-    """What C would be after this many steps along k; all of them where that is left out."""
+    """Return what C would be after this many steps along k; all of them where that is left out."""
     return trial.before["A"][:, :steps].astype(np.float64) @ trial.before["B"][:steps]
 
 
 def _differs(trial: Trial, product: np.ndarray) -> np.ndarray:
-    """Which elements of C differ from a product by more than rounding."""
+    """Return which elements of C differ from a product by more than rounding, as an array of booleans."""
     A, B = trial.before["A"], trial.before["B"]
     tolerance = 4 * (A.shape[1] + 4) * EPSILON * (abs(A) @ abs(B)) + 1e-30
     return ~(abs(trial.after["C"] - product) <= tolerance)
@@ -94,7 +94,7 @@ def _first_wrong(trial: Trial) -> str:
 
 
 def _check_lanes(trial: Trial) -> None:
-    """On a square product, where nothing is out of bounds: what the first warp reads and stores."""
+    """Refuse wrong indices, seen by the first warp of a square product, where nothing is out of bounds."""
     a, b, c = map(trial.own_name, NAMES)
     warp = FirstWarp(trial.report.trace)
     stored = warp.stored(c)
@@ -174,7 +174,7 @@ def _check_numbers(trial: Trial) -> None:
 
 
 def _surplus(finding, m: int, n: int) -> str:
-    """What to say of a thread that left the arrays because it has no element of C, or ""."""
+    """Return what to say of a thread that left the arrays because it has no element of C, or ""."""
     (x, y), (thread_x, thread_y) = finding.block[:2], finding.threads[0][:2]
     row, col = y * GEOMETRY.block[1] + thread_y, x * GEOMETRY.block[0] + thread_x
     if finding.kind != "out_of_bounds" or (row < m and col < n):

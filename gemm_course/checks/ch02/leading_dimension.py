@@ -44,7 +44,7 @@ def _matrix(columns: int) -> np.ndarray:
 
 
 def _row_length(wide: np.ndarray) -> int:
-    """Floats from one row's beginning to the next: the leading dimension, of a view as well."""
+    """Return the floats from one row's beginning to the next: the leading dimension, of a view as well."""
     return wide.strides[0] // wide.itemsize
 
 
@@ -53,7 +53,7 @@ def _rounded_up(n: int, multiple: int) -> int:
 
 
 def _sectors_of_b(wide: np.ndarray) -> float:
-    """Sectors per request for B in naive_coalesced with warps of 32 columns; rows as long as here."""
+    """Return B's sectors per request in naive_coalesced with warps of 32 columns and rows as long as here."""
     stage, tiles, n = LADDER["naive_coalesced"], {"BM": 8, "BN": 32}, 320
     A, C = np.ones((8, STEPS), np.float32), np.ones((8, n), np.float32)
     geometry = stage.grid(8, n, tiles), stage.block(tiles)
@@ -66,7 +66,7 @@ def _sectors_of_b(wide: np.ndarray) -> float:
 
 
 def _padded_by(function, B: np.ndarray) -> np.ndarray:
-    """The learner's array; refused unless a kernel can take it and it has room for B."""
+    """Return the learner's array; refuse it unless a kernel can take it and it has room for B."""
     rows, n = B.shape
     given = B.copy()
     wide = call(function, given)
@@ -100,7 +100,7 @@ def _padded_by(function, B: np.ndarray) -> np.ndarray:
 
 
 def _check_view(wide: np.ndarray, n: int) -> None:
-    """A view may be any window of a wider array whose rows are whole and start at sectors."""
+    """Refuse a view unless it is a window of a wider array whose rows are whole and start at sectors."""
     shape = f"With {n} columns: shape {wide.shape}, strides {wide.strides} bytes."
     if wide.strides[1] != wide.itemsize or wide.strides[0] < n * wide.itemsize:
         raise Refused("The floats of a row do not lie side by side in this view.", shape)
@@ -117,7 +117,7 @@ def _check_view(wide: np.ndarray, n: int) -> None:
 
 
 def _check_widths(widths: list[int]) -> None:
-    """Hold the widths to the next multiples of 8."""
+    """Refuse widths that are not the next multiples of 8."""
     if len(set(widths)) == 1:
         raise Refused(f"It is always {widths[0]}, whatever the width of B. Work it out from `B.shape[1]`.")
     if widths == [n + n % SECTOR for n in WIDTHS]:
@@ -151,7 +151,7 @@ def _refuse_width(n: int, width: int) -> None:
 
 
 def _surplus(widths: list[int]) -> Refused:
-    """What to say of rows that start at sectors, but have more padding than that takes."""
+    """Return a refusal of rows that start at sectors, but have more padding than that takes."""
     for multiple, what in COARSER.items():
         if widths == [_rounded_up(n, multiple) for n in WIDTHS]:
             return Refused(
