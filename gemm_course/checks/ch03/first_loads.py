@@ -57,7 +57,7 @@ def _as_loads(loads) -> list[Load]:
 
 @cache
 def _loads_of_all_threads() -> dict[tuple, list[Load]]:
-    """The global loads of each (thread, block), traced by the emulator."""
+    """Trace the global loads of each (thread, block) with the emulator."""
     stage, tiles, walks = LADDER["penny_xu_tile"], {"BM": 2, "BN": 2, "BK": 2}, {}
     for block in product((0, 1), (0, 1)):
         A, B, C = (np.ones((4, 4), np.float32) for _ in range(3))
@@ -85,7 +85,7 @@ OTHERS = {
 
 
 def _check_walker(given: list[Load], walks: dict[tuple, list[Load]]) -> None:
-    """The right loads of the wrong thread or block."""
+    """Refuse the right loads of the wrong thread or block."""
     for walker, loads in walks.items():
         if loads == given:
             why = OTHERS.get(walker, "Look again at which thread is asked for.")
@@ -93,7 +93,7 @@ def _check_walker(given: list[Load], walks: dict[tuple, list[Load]]) -> None:
 
 
 def _check_form(given: list[Load], right: list[Load]) -> None:
-    """The right elements in the wrong order, number or notation."""
+    """Refuse the right elements in the wrong order, number or notation."""
     if [(array, column, row) for array, row, column in given] == right:
         raise Refused(
             "The right elements, but the row comes first, then the column.", _first_difference(given, right)
@@ -117,7 +117,7 @@ def _check_form(given: list[Load], right: list[Load]) -> None:
 
 
 def _astray(given: list[Load], right: list[Load]) -> str:
-    """The second tile is not where it should be, or something else."""
+    """Return what is wrong: the second tile is not where it should be, or something else."""
     if given == right[:2] * 2:
         return "The same tiles twice. The second tile lies 2 further along k: a column in A, a row in B."
     moved_across = len(given) == 4 and (given[2][1] != right[2][1] or given[3][2] != right[3][2])

@@ -55,7 +55,7 @@ def reverse(make_reverse):
 
 
 def _kernel(given):
-    """The learner's kernel (a, out), whose tile has a shape that is known when it is compiled."""
+    """Return the learner's kernel (a, out); refuse a tile's shape that is unknown when it is compiled."""
     function = getattr(given, "py_func", None)
     if function is not None:
         names = list(inspect.signature(function).parameters)
@@ -99,7 +99,7 @@ KNOWN_LATE = ("blockDim", "gridDim", "blockIdx", "threadIdx", "cuda.grid")
 
 
 def _check_run_time_shape(kernel):
-    """Shapes that are only known when the kernel runs, each refused with what it is."""
+    """Refuse shapes that are only known when the kernel runs, each with what it is."""
     written = Written(kernel)
     for shape in _shared_shapes(written):
         text, where = shape.text, f"`cuda.shared.array({shape.text}, ...)`"
@@ -127,14 +127,14 @@ def _check_run_time_shape(kernel):
 
 
 def _shared_shapes(written: Written) -> list[Part]:
-    """The shapes given to cuda.shared.array, names replaced by what the kernel assigns to them."""
+    """Return the shapes given to cuda.shared.array; names are replaced by what the kernel assigns to them."""
     assigned = {target.text: value for target, value in written.assignments}
     given = (call.argument(0, "shape") for call in written.calls("shared.array"))
     return [assigned.get(shape.text, shape) for shape in given if shape]
 
 
 def _has_eight_bytes(kernel) -> bool:
-    """Whether the source gives a shared array a dtype of 8 bytes."""
+    """Return whether the source gives a shared array a dtype of 8 bytes."""
     given = (call.argument(1, "dtype") for call in Written(kernel).calls("shared.array"))
     return any(dtype.text == "float" or "64" in dtype.text for dtype in given if dtype)
 
@@ -226,7 +226,7 @@ def _race(T: int, trial: Trial, race: Finding) -> str:
 
 
 def _outside(T: int, trial: Trial, finding: Finding) -> str | None:
-    """What an index past the end of the tile means."""
+    """Return what an index past the end of the tile means, or None."""
     if finding.array in (trial.own_name("a"), trial.own_name("out")):
         return None
     block, thread = finding.block[0], finding.threads[0][0]
@@ -270,7 +270,7 @@ def _check_numbers(T: int, trial: Trial):
 
 
 def _check_sharing(watched: Trial):
-    """A tile that nobody reads but the thread who wrote it shares nothing."""
+    """Refuse a tile that nobody reads but the thread that wrote it: it shares nothing."""
     shared = watched.report.trace.query("space == 'shared'")
     writer = shared[shared["op"] == "store"].groupby("element")["thread"].last()
     reads = shared[shared["op"] == "load"]

@@ -39,7 +39,7 @@ def smallest_failing_shape(a=None, b=None, c=None, d=None):
 
 @cache
 def smallest_product(letter: str) -> int:
-    """The least m * n * k of a shape that makes the suspect fail, found by running every smaller one."""
+    """Find the least m * n * k of a shape that makes the suspect fail, by running every smaller one."""
     size = 0
     while True:
         size += 1
@@ -50,7 +50,7 @@ def smallest_product(letter: str) -> int:
 
 @cache
 def fails(letter: str, m: int, n: int, k: int) -> bool:
-    """Whether a suspect's numbers are wrong, or the emulator finds an error in it."""
+    """Return whether a suspect's numbers are wrong, or the emulator finds an error in it."""
     rng = np.random.default_rng((m, n, k))
     A, B = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
     C = np.full((m, n), np.nan, np.float32)
@@ -107,7 +107,7 @@ def _is_smallest(letter: str, shape: Shape) -> bool:
 
 
 def _check_swapped(letter: str, given: dict) -> None:
-    """Two letters, each with a shape that shows the other's fault."""
+    """Refuse two letters that each have a shape that shows the other's fault."""
     shape = given[letter]
     for other, theirs in given.items():
         if other == letter or not _is_shape(theirs) or min(theirs) < 1 or shape == theirs:

@@ -47,7 +47,7 @@ def tile_kernel(make_tiled):
 
 
 def _taking_turns(trial: GemmTrial) -> str:
-    """A remark on two pairs of tiles with one barrier per tile, or ""."""
+    """Return a remark on two pairs of tiles with one barrier per tile, or ""."""
     if trial.barriers_per_block > trial.problem.k // trial.tiles.T + 1:
         return ""
     return (
@@ -131,7 +131,7 @@ def _same_in_every_block(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _past_the_tile(finding: Finding, trial: GemmTrial) -> str | None:
-    """The message for an inner loop that goes past the tile because its length is written out."""
+    """Return the message for an inner loop past the tile because its length is written out, or None."""
     T = trial.tiles.T
     reads = trial.report.accesses.query("site == @finding.site and op == 'load' and space == 'shared'")
     if reads.empty or max(finding.element) != T:
@@ -146,7 +146,7 @@ def _past_the_tile(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _loads(trial: GemmTrial) -> None:
-    """A block loads each of its tiles once."""
+    """Refuse a block that loads one of its tiles more than once."""
     q = trial.problem
     naive, needed = q.m * q.n * q.k, q.m * q.n * q.k // trial.tiles.T
     a, b = trial.lanes("load", "A"), trial.lanes("load", "B")
@@ -173,7 +173,7 @@ def _loads(trial: GemmTrial) -> None:
 
 
 def _all_fetch(trial: GemmTrial) -> None:
-    """No thread fetches a whole tile for the others."""
+    """Refuse a thread that fetches a whole tile for the others."""
     for name in "AB":
         if trial.tiles.T > 2 and trial.total("requests", "load", name) == trial.lanes("load", name):
             raise Refused(
@@ -208,14 +208,14 @@ def _too_many_barriers(trial: GemmTrial, executed: int, tiles: int) -> str:
 
 @cache
 def _least_sectors(tiles: Tiles) -> tuple[int, int]:
-    """The sectors of A and of B that the course's own kernel moves on whole tiles."""
+    """Return the sectors of A and of B that the course's own kernel moves on whole tiles."""
     kernel = LADDER["penny_xu_tile"].kernel(dict(zip(("BM", "BN", "BK"), tiles.block_tile)))
     trial = try_on(kernel, _geometry(tiles), FACTORY.whole_problem(tiles))
     return trial.sectors("load", "A"), trial.sectors("load", "B")
 
 
 def _coalesced(trial: GemmTrial) -> None:
-    """Neighbours in x fetch neighbours of a row, for both tiles."""
+    """Refuse tiles in which neighbours in x do not fetch neighbours of a row."""
     for name, least in zip("AB", _least_sectors(trial.tiles)):
         sectors = trial.sectors("load", name)
         if sectors > least:
@@ -228,13 +228,13 @@ def _coalesced(trial: GemmTrial) -> None:
 
 
 def _tx_of_y(trial: GemmTrial) -> str:
-    """A remark on a `tx` that holds a thread's y, or ""."""
+    """Return a remark on a `tx` that holds a thread's y, or ""."""
     named = {(target.text, value.text) for target, value in trial.written.assignments}
     return ", and your `tx` holds `cuda.threadIdx.y`" if ("tx", "cuda.threadIdx.y") in named else ""
 
 
 def _no_bank_conflict(trial: GemmTrial) -> None:
-    """In tiles as wide as a warp, each access of shared memory is one wavefront."""
+    """Refuse accesses of shared memory with more wavefronts than needed, in tiles as wide as a warp."""
     slow = trial.report.accesses.query("space == 'shared' and wavefronts > ideal_wavefronts")
     if trial.tiles != WARP_WIDE or slow.empty:
         return

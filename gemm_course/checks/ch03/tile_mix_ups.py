@@ -4,6 +4,8 @@ import numpy as np
 
 from gemm_course.checks.engines import Mistake, Problem, result
 
+# Indices for einsum: i and j number C's blocks, t the tiles along k, y and x the threads of a block. The first
+# operand is the tile of A as it was fetched, the second that of B.
 RIGHT = "ityp,tjpx,y,x->iyjx"
 MIX_UPS = (
     (
@@ -55,7 +57,7 @@ MIX_UPS = (
         "`Bs[tx, ty]` holds column `tx` of B. Store as `Bs[ty, tx]`, from `B[k0 + ty, col]`.",
         "ityp,tjpp,y,x->iyjx",
     ),
-)  # i, j: blocks of C; t: tile along k; y, x: the thread; the first operand is As[y, x], the second Bs[y, x]
+)
 STUCK = (
     ("The tile of A is the first one every time: `k0` is missing, `A[row, k0 + tx]`.", True, False),
     ("The tile of B is the first one every time: `k0` is missing, `B[k0 + ty, col]`.", False, True),
@@ -82,13 +84,13 @@ CLAMPED = (
 
 
 def mix_ups(T: int) -> tuple[Mistake, ...]:
-    """The mistakes in tiles T wide; each computes the result that it leaves."""
+    """Return the mistakes in tiles T wide; each computes the result that it leaves."""
 
     def computed(indices=RIGHT, **stays):
         return lambda q: result(q, _from_tiles(q, T, indices, **stays))
 
     def clamped(q: Problem) -> np.ndarray | None:
-        """The tiles' places past k hold the last element along k."""
+        """Compute C where the tiles' places past k hold the last element along k."""
         past = -q.k % T
         return result(q, q.AB + past * np.outer(q.A[:, -1], q.B[-1])) if past else None
 
@@ -103,7 +105,7 @@ def mix_ups(T: int) -> tuple[Mistake, ...]:
 def _from_tiles(
     q: Problem, T: int, indices: str, stuck=(False, False), first_block=(False, False)
 ) -> np.ndarray:
-    """A·B as summed up over zero-filled tiles whose elements are picked by these einsum indices."""
+    """Compute A·B summed up over zero-filled tiles whose elements are picked by these einsum indices."""
     a, b = _cut(q.A, T), _cut(q.B, T)
     if stuck[0]:
         a = np.broadcast_to(a[:, :1], a.shape)
@@ -119,7 +121,7 @@ def _from_tiles(
 
 
 def _cut(matrix: np.ndarray, T: int) -> np.ndarray:
-    """(rows of tiles, columns of tiles, T, T), zeros where the matrix has ended."""
+    """Cut a matrix into (rows of tiles, columns of tiles, T, T), with zeros where it has ended."""
     down, right = (-(-size // T) for size in matrix.shape)
     full = np.zeros((down * T, right * T))
     full[: matrix.shape[0], : matrix.shape[1]] = matrix

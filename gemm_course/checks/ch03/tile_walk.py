@@ -12,9 +12,9 @@ from gemm_course.checks.engines.tables import Place, Slip, places, table_exercis
 from gemm_course.kernels import LADDER
 from lockstep import Watch, emulate
 
-# (THREADS, BM, BK) of each tile, and BN of the kernel that fetches it. A tile of fewer rows than the kernel's
-# is its last one, at A's edge. In the first tile a thread has three elements: of two, a list of rows and a
-# list of columns would look like two pairs.
+# The keys are (THREADS, BM, BK) of each tile, the values BN of the kernel that fetches it. A tile with fewer
+# rows than the kernel's is the last one, at A's edge. In the first tile each thread has three elements: with
+# two, a list of rows and a list of columns would look like two pairs.
 BLOCK_COLUMNS = {
     (16, 4, 12): 4,
     (16, 4, 8): 4,
@@ -33,12 +33,12 @@ CASES = [(tid, *tile) for tile in BLOCK_COLUMNS for tid in range(tile[0])]
 
 
 def _cut(elements: Iterable[int], width: int) -> list[Place]:
-    """Places of elements that are numbered row by row, in rows of this width."""
+    """Return the places of elements that are numbered row by row, in rows of this width."""
     return [(e // width, e % width) for e in elements]
 
 
 def _passes(number: Callable[[float], int], checked: bool = False) -> Callable[..., list[Place]]:
-    """A walk of ``number(elements / threads)`` passes, with or without a bounds check in each."""
+    """Return a walk of ``number(elements / threads)`` passes, with or without a bounds check in each."""
 
     def walk(t, n, BM, BK):
         elements = [t + i * n for i in range(number(BM * BK / n))]
@@ -48,12 +48,12 @@ def _passes(number: Callable[[float], int], checked: bool = False) -> Callable[.
 
 
 def _shares(size: Callable[[float], int]) -> Callable[..., list[Place]]:
-    """A walk over ``size(elements / threads)`` neighbours, a chunk of the tile."""
+    """Return a walk over ``size(elements / threads)`` neighbours, a chunk of the tile."""
     return lambda t, n, BM, BK: _cut(range(BM * BK)[t * size(BM * BK / n) :][: size(BM * BK / n)], BK)
 
 
 def _by_number(number: Callable[[float], int] | None, t, n, BM, BK) -> list[Place]:
-    """Elements `t * n + i` of the tile, for as many `i` as there are passes, or for `n` of them."""
+    """Return the places of elements `t * n + i`, for as many `i` as there are passes, or for `n` of them."""
     passes = n if number is None else number(BM * BK / n)
     return _cut([e for e in range(t * n, t * n + passes) if e < BM * BK], BK)
 
@@ -203,7 +203,7 @@ SLIPS = (
 
 
 def _what_is_wrong(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
-    """A message for answers that no slip explains: a wrong coverage, thread or order."""
+    """Return a message for answers that no slip explains: a wrong coverage, thread or order."""
     right = [tile_walk.right(*case) for case in cases]
     wrong = next(_coverage(cases, answers), "")
     if wrong and all(a == r for case, a, r in zip(cases, answers, right) if case[1:] == EXAMPLE):
@@ -222,13 +222,13 @@ def _what_is_wrong(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> st
 
 
 def _side_by_side(case: tuple, answer: list[Place]) -> bool:
-    """Whether a thread's elements follow one another in the tile."""
+    """Return whether a thread's elements follow one another in the tile."""
     numbers = sorted(row * case[-1] + column for row, column in answer)
     return numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
 
 
 def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> Iterator[str]:
-    """For each tile that has all its answers: its first element that is not fetched once."""
+    """Yield for each tile that has all its answers its first element that is not fetched once."""
     walks = defaultdict(list)
     for case, answer in zip(cases, answers):
         walks[case[1:]].append(answer)
@@ -292,7 +292,7 @@ def tile_walk(tid, THREADS, BM, BK):
 
 @cache
 def _walks(THREADS: int, BM: int, BK: int) -> dict[int, list[Place]]:
-    """What each thread of a block of v02 loads from an A of BM rows, traced by the emulator.
+    """Trace with the emulator what each thread of a block of v02 loads from an A of BM rows.
 
     Not every block here can fetch all of B's tile too, as the stage requires. A's loads do not depend on it.
     """
