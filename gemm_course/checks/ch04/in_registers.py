@@ -28,7 +28,7 @@ from lockstep import Finding, Watch
 ARGUMENTS = ("n", "k", "x", "A", "y")
 WARP = 32
 RESULTS = (4, 16)  # R
-MOST = max(RESULTS)  # with R up to 8 the compiler keeps in registers what leaves them with 16
+MOST = max(RESULTS)  # with R up to 8 the compiler keeps arrays in registers that leave them with 16
 BEYOND = 4  # elements of y's array behind its n, all NaN
 
 
@@ -67,12 +67,12 @@ def in_registers(make_strip):
 
 
 def _sizes(R: int) -> tuple[tuple[int, int], ...]:
-    """(n, k): whole blocks; part of a thread's columns outside; threads without any column."""
+    """Return (n, k) for whole blocks, for columns of a thread outside, and for threads without a column."""
     return (2 * WARP * R, 3), (WARP * R + WARP + 5, 4), (7, 5), (1, 1)
 
 
 def _try_on(kernel, R: int, n: int, k: int, **options) -> Trial:
-    """A warp per block: x of k, A of k by n, y of n elements. options: passed to `emulate`."""
+    """Launch a warp per block: x of k, A of k by n, y of n elements. options: passed to `emulate`."""
     rng = np.random.default_rng((R, n, k))
     x = rng.uniform(0.5, 2, k).astype(np.float32)
     A, y = rng.uniform(0.5, 2, (k, n)).astype(np.float32), np.full(n + BEYOND, PADDING_OF_C, np.float32)
@@ -144,7 +144,7 @@ def _words(finding: Finding, trial: Trial) -> str:
 
 
 def _too_far(trial: Trial) -> str | None:
-    """What to do about a guard that lets the column n pass, `<= n`."""
+    """Return what to do about a guard that lets the column n pass, `<= n`, or None."""
     for guard in trial.written.comparisons:
         if guard.sign == "<=" and guard.right.text == trial.own_name("n"):
             return (
@@ -155,7 +155,7 @@ def _too_far(trial: Trial) -> str | None:
 
 
 def _past_the_array(finding: Finding, trial: Trial) -> str | None:
-    """What to do about an index that leaves an array of the thread's own."""
+    """Return what to do about an index that leaves an array of the thread's own, or None."""
     local = trial.report.accesses.query("space == 'local'")
     if finding.array not in set(local["array"]):
         return None
@@ -174,14 +174,14 @@ def _past_the_array(finding: Finding, trial: Trial) -> str | None:
 
 
 def _size_of(written: Written, array: str) -> str | None:
-    """The size that a local array is declared with, as written; None where that is not seen."""
+    """Return the size that a local array is declared with, as written, or None where that is not seen."""
     declared = next((value.text for target, value in written.assignments if target.text == array), "")
     found = re.fullmatch(r"[\w.]*local\.array\((?:shape=)?\(?(.*?),?\)?, .*\)", declared)
     return found[1] if found else None
 
 
 def _one_for_all(trial: Trial) -> str | None:
-    """What to do about a guard that keeps out all columns of a thread where its last does not exist."""
+    """Return what to do about a guard that keeps out all of a thread's columns if its last does not exist."""
     for guard in _guards_of_threads(trial, "<", "<="):
         if "R" in guard.names:
             return (
@@ -192,7 +192,7 @@ def _one_for_all(trial: Trial) -> str | None:
 
 
 def _first_alone(trial: Trial) -> str | None:
-    """What to do about a guard that is the same for all columns of a thread, `first < n`."""
+    """Return what to do about a guard that is the same for all columns of a thread, `first < n`."""
     for guard in _guards_of_threads(trial, "<"):
         return (
             f"The guard `{guard.text}` tests a thread's first column only. Each column needs its own: "
@@ -202,7 +202,7 @@ def _first_alone(trial: Trial) -> str | None:
 
 
 def _guards_of_threads(trial: Trial, *signs: str) -> Iterator[Comparison]:
-    """Comparisons with n, by one of these signs, in which no variable stands that a loop changes."""
+    """Yield comparisons with n, by one of these signs, with no variable that a loop changes."""
     varying = set().union(*(loop.names_set for loop in trial.written.loops))
     for each in trial.written.comparisons:
         if each.sign in signs and each.right.text == trial.own_name("n") and not varying & each.names:
@@ -213,12 +213,12 @@ def _guards_of_threads(trial: Trial, *signs: str) -> Iterator[Comparison]:
 
 
 def _check_local(trial: Trial, R: int) -> str:
-    """No local array leaves the registers; what is known about it, as a sentence."""
+    """Refuse a local array that leaves the registers; return what is known about it, as a sentence."""
     return kept_in_registers(trial, lambda lines, names: _why(trial.written, lines, names), f"R = {R}")
 
 
 def _why(written: Written, lines: list[int], names: list[str]) -> tuple[str, int] | None:
-    """Why the arrays of these names leave the registers in these lines, and the line of the loop."""
+    """Return why the arrays of these names leave the registers in these lines, and the line of the loop."""
     if not lines:
         return None
     around = [loop for loop in written.loops if any(line in loop.lines for line in lines)]
@@ -238,20 +238,20 @@ def _why(written: Written, lines: list[int], names: list[str]) -> tuple[str, int
 
 
 def _index_names(written: Written, array: str) -> set[str]:
-    """The variables that index `array`; empty if something else does as well."""
+    """Return the variables that index `array`; empty if something else does as well."""
     indices = {element.index.text for element in written.elements(array)}
     return indices if indices <= written.names else set()
 
 
 def _is_open_ended(loop: Loop, names: set[str]) -> bool:
-    """Whether the loop counts one of these up, to an end that is no constant of the factory."""
+    """Return whether the loop counts one of these up, to an end that is no constant of the factory."""
     if not loop.variable:
         return any(target.text in names for target in loop.updated) and "R" not in loop.over.names
     return loop.variable in names and not _known_range(loop)
 
 
 def _known_range(loop: Loop) -> bool:
-    """Whether the loop is over `range(R)`, `range(len(acc))` or the like, which is constant."""
+    """Return whether the loop is over `range(R)`, `range(len(acc))` or the like, which is constant."""
     return bool(re.fullmatch(r"range\((R|len\(\w+\)|\w+\.(size|shape\[0\]))\)", loop.over.text))
 
 
@@ -279,7 +279,7 @@ def _check_elsewhere(trial: Trial):
 
 
 def _passes(R: int, trial: Trial) -> int:
-    """How often thread 0 comes back to its first element of x."""
+    """Return how often thread 0 comes back to its first element of x."""
     watched = _try_on(trial.kernel, R, trial.before["n"], trial.before["k"], watch=Watch(warp=0, local=False))
     trace, name = watched.report.trace, trial.own_name("x")
     steps = [
@@ -289,7 +289,7 @@ def _passes(R: int, trial: Trial) -> int:
 
 
 def _check_loads(R: int, trial: Trial):
-    """One pass along k, A read once, and its loads coalesced; where n ends, they may be clamped."""
+    """Refuse a second pass along k, and on whole blocks a second load of A and uncoalesced loads."""
     n, k = trial.before["n"], trial.before["k"]
     passes = _passes(R, trial)
     if passes > 1:

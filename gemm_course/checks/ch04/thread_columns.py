@@ -49,12 +49,12 @@ def thread_columns(make_column):
 
 
 def _compared(registers: str) -> str:
-    """What is known about the registers, with the solution's number beside the kernel's."""
+    """Return what is known about the registers, with the solution's number beside the kernel's."""
     return re.sub(r"\d+ registers per thread", rf"\g<0> (the solution: {OF_THE_SOLUTION})", registers)
 
 
 def _other_rows(whole: GemmTrial) -> str:
-    """A sentence where a thread has other rows than those that the exercise names, else ""."""
+    """Return a sentence where a thread has other rows than those that the exercise names, else ""."""
     traced = FACTORY.try_on_whole_tiles(whole.kernel, TILES[0], watch=Watch(warp=0, local=False))
     trace, name = traced.report.trace, whole.own_name("C")
     stored = trace[(trace["array"] == name) & (trace["op"] == "store") & (trace["thread"] == 0)]
@@ -172,7 +172,7 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
 
 
 def _transposed(tiles: Tiles) -> Prediction:
-    """C where each tile of B is read with its indices swapped; None where the tile is not square."""
+    """Predict C where each tile of B is read with its indices swapped; None where it is not square."""
     BN, BK = tiles.BN, tiles.BK
 
     def predict(q: Problem) -> np.ndarray | None:
@@ -241,7 +241,7 @@ def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
 
 
 def _accumulators(finding: Finding, trial: GemmTrial) -> str | None:
-    """The message for accumulators in shared memory, which all threads of a block add to."""
+    """Return the message for accumulators in shared memory, which all threads of a block add to."""
     added = (target for target in trial.written.updated if isinstance(target, Element))
     if finding.array not in {element.array for element in added}:
         return None
@@ -256,7 +256,7 @@ def _outside(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _too_short(finding: Finding, trial: GemmTrial) -> str | None:
-    """The message for an array of the thread's own whose size is not TM."""
+    """Return the message for an array of the thread's own whose size is not TM."""
     for target, value in trial.written.assignments:
         if target.text != finding.array:
             continue
@@ -273,7 +273,7 @@ def _is_shared(finding: Finding, trial: GemmTrial) -> bool:
 
 
 def _indices(finding: Finding, trial: GemmTrial) -> str | None:
-    """The message for a tile of A that is read as `As[p, row]`."""
+    """Return the message for a tile of A that is read as `As[p, row]`."""
     (_, ty, _), tiles = finding.threads[0], trial.tiles
     if not _is_shared(finding, trial) or len(finding.element) != 2:
         return None
@@ -287,7 +287,7 @@ def _indices(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _swapped(finding: Finding, trial: GemmTrial) -> str | None:
-    """The message for a row of the tile of A made from tx, where ty was meant."""
+    """Return the message for a row of the tile of A made from tx, where ty was meant."""
     (tx, ty, _), TM = finding.threads[0], trial.tiles.TM
     if not _is_shared(finding, trial) or tx == ty or finding.element[0] // TM != tx:
         return None
@@ -305,7 +305,7 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
 
 
 def _check_tiles_read(trials: Sequence[GemmTrial]) -> None:
-    """The products read the tiles, not the matrices that these were filled from."""
+    """Refuse products that read the matrices instead of the tiles that were filled from them."""
     trial = trials[0]
     shared = trial.report.accesses.query("space == 'shared'")
     unread = set(shared["array"]) - set(shared.query("op == 'load'")["array"])
