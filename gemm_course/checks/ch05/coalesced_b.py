@@ -64,7 +64,7 @@ def _check_as_left_alone(function: Any) -> None:
 
 
 def _check_sectors(done: Fetched, small: Any) -> float:
-    """Sectors per request, once the block moves no more of them than B's tile has.
+    """Refuse a block that moves more sectors than B's tile has; return the sectors per request.
 
     small: the function for TILES[0], where a thread fetches several rows.
     """
@@ -114,7 +114,7 @@ def _first_request(done: Fetched) -> list[tuple[int, int]]:
 
 
 def _goes_down_first(done: Fetched) -> bool:
-    """Whether thread 0 fetches all its rows of one column before it takes the next column."""
+    """Return whether thread 0 fetches all its rows of one column before it takes the next column."""
     mine = [store.element for store in done.stores["Bs"] if store.thread == 0]
     return len(mine) > 1 and mine[1][0] != mine[0][0]
 
@@ -123,7 +123,7 @@ def _goes_down_first(done: Fetched) -> bool:
 
 
 def _on_values(done: Fetched, array: str) -> str | None:
-    """The message for elements that are fetched from one column and stored in another."""
+    """Return the message for elements that are fetched from one column and stored in another."""
     t, held, wanted = done.tiles, done.values(array), done.wanted(array)
     x = t.threads[0]
     apart = [tx + j * x for tx in range(x) for j in range(t.TN)]  # where column tx * TN + j came from
@@ -140,14 +140,14 @@ def _on_values(done: Fetched, array: str) -> str | None:
 
 
 def _linear(t: Tiles, place, stride: int) -> dict:
-    """How often each element is stored if threads, numbered consecutively, take elements in this stride."""
+    """Count the stores if threads, numbered consecutively, take elements in this stride."""
     x, y = t.threads
     taken = [place(e) for first in range(x * y) for e in range(first, t.BK * t.BN, stride)]
     return {"Bs": counts_of((t.BK, t.BN), taken)}
 
 
 def _columns(columns, rows=lambda ty, t: range(ty, t.BK, t.BM // t.TM)):
-    """How often each element is stored if thread (x, y) takes these columns of these rows of Bs."""
+    """Return a function that counts the stores if thread (x, y) takes these columns of these rows of Bs."""
 
     def times(t: Tiles) -> dict:
         x, y = t.threads
@@ -158,12 +158,12 @@ def _columns(columns, rows=lambda ty, t: range(ty, t.BK, t.BM // t.TM)):
 
 
 def _rows(rows):
-    """How often each element is stored if the columns are right and thread y takes these rows."""
+    """Return a function that counts the stores if the columns are right and thread y takes these rows."""
     return _columns(lambda tx, t: [tx + j * (t.BN // t.TN) for j in range(t.TN)], rows)
 
 
 def _swapped(t: Tiles, down: int, right: int) -> dict:
-    """How often, if tx counts rows in strides of ``down``, and ty columns in strides of ``right``."""
+    """Count the stores if tx counts rows in strides of ``down``, and ty columns in strides of ``right``."""
     x, y = t.threads
     rows = [r for tx in range(x) for r in range(tx, t.BK, down)]
     columns = [ty + j * right for ty in range(y) for j in range(t.TN)]

@@ -52,7 +52,7 @@ def no_conflicts(make_fixed):
 
 @dataclass(frozen=True)
 class AnyColumns(Geometry):
-    """Which of a block's elements belong to which of its threads is the learner's choice."""
+    """A geometry in which the learner chooses which of a block's elements belong to which thread."""
 
     def owner(self, row: int, col: int) -> str:
         rows, columns = self.rows_and_columns
@@ -91,7 +91,7 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
 
 
 def width_follows(trial: GemmTrial) -> None:
-    """Refuse padding so wide, on small tiles, that it must be a fixed number."""
+    """Refuse padding that is so wide on small tiles that it must be a fixed number."""
     BM, BN, BK = trial.tiles.block_tile
     if trial.report.shared_bytes < 4 * (BK * (BM + BN) + BM * BN):
         return
@@ -109,7 +109,7 @@ def width_follows(trial: GemmTrial) -> None:
 
 
 def one_wavefront_per_read(trial: GemmTrial) -> None:
-    """With the document's tiles each read of shared memory takes one wavefront."""
+    """Refuse, with the document's tiles, reads that take over one wavefront, then slow stores."""
     if trial.tiles != DOCUMENT:
         return
     a, b = _wavefronts(trial)
@@ -157,14 +157,14 @@ def _sectors_of_c(trial: GemmTrial) -> float:
 
 
 def _wavefronts(trial: GemmTrial) -> list[float]:
-    """Wavefronts per read of the tile that holds A's elements, and of that with B's."""
+    """Return the wavefronts per read of the tile that holds A's elements, and of that with B's."""
     loads = trial.accesses("load")
     each = (loads[loads["array"] == name] for name in _names(trial))
     return [rows["wavefronts"].sum() / max(1, rows["requests"].sum()) for rows in each]
 
 
 def _names(trial: GemmTrial) -> list[str]:
-    """The learner's names of the tiles of A and of B: each is filled in the line that loads the matrix.
+    """Return the learner's names of the tiles of A and B: each is filled in the line that loads the matrix.
 
     Both are the same where one array holds the two tiles.
     """
@@ -177,7 +177,7 @@ def _names(trial: GemmTrial) -> list[str]:
 
 
 def _widths(trial: GemmTrial, names: list[str]) -> list[int]:
-    """Words from one row of each tile to the next, from the addresses of its elements."""
+    """Return the words from one row of each tile to the next, from the addresses of its elements."""
     return [_width(_traced_stores(trial, name)) for name in names]
 
 

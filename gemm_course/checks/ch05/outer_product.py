@@ -50,7 +50,7 @@ def _geometry(tiles: Tiles) -> Geometry:
 
 
 def likely(tiles: Tiles) -> Likely:
-    """What goes wrong with TM by TN results per thread."""
+    """Return what goes wrong with TM by TN results per thread."""
     findings = {"global_race": _overlap, "out_of_bounds": _outside, "shared_race": _shared_race}
     return Likely(_mistakes(tiles), _guard_mistakes(tiles), findings)
 
@@ -123,7 +123,7 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
 
 
 def _column_by_row(tiles: Tiles) -> Prediction:
-    """C where result (i, j) of a thread was computed from its column i of Bs."""
+    """Predict C where result (i, j) of a thread was computed from its column i of Bs."""
     TM, TN = tiles.TM, tiles.TN
 
     def predict(q: Problem) -> np.ndarray | None:
@@ -198,7 +198,7 @@ def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
 
 
 def _places_swapped(tiles: Tiles, q: Problem) -> np.ndarray:
-    """Which elements are stored if rows begin at `tx * TM` and columns at `ty * TN`."""
+    """Return which elements are stored if rows begin at `tx * TM` and columns at `ty * TN`."""
     (x, y), (BM, BN) = tiles.threads, (tiles.BM, tiles.BN)
     stored = np.zeros((q.m + BM * (x + 1), q.n + BN * (y + 1)), bool)
     for row0 in range(0, q.m, BM):
@@ -263,7 +263,7 @@ def _outside(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _own_swapped(finding: Finding, trial: GemmTrial) -> str | None:
-    """The message for a thread's own array whose sizes, or whose indices, are in the wrong order."""
+    """Return the message for a thread's own array whose sizes or indices are in the wrong order, or None."""
     if (
         len(finding.element or ()) != 2
         or trial.report.accesses.query("space == 'local' and array == @finding.array").empty
@@ -284,7 +284,7 @@ def _own_swapped(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _past_the_steps(finding: Finding, trial: GemmTrial) -> str | None:
-    """The message for a step `p` past BK, or where a row of As or a column of Bs belongs."""
+    """Return the message for a step `p` past BK, or where a row of As or a column of Bs belongs."""
     of_a = _is_tile_of_a(finding.array, trial)
     place, step = finding.element if of_a else finding.element[::-1]
     if step < trial.tiles.BK:
@@ -301,14 +301,14 @@ def _past_the_steps(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _is_tile_of_a(array: str, trial: GemmTrial) -> bool:
-    """Whether elements of A are stored into this shared array."""
+    """Return whether elements of A are stored into this shared array."""
     stores = trial.accesses("store")
     lines = trial.accesses("load", "A")["line"]
     return array in set(stores[stores["line"].isin(lines)]["array"])
 
 
 def _shared_race(finding: Finding, trial: GemmTrial) -> str | None:
-    """The message for an array of a thread's own values that all threads of the block share."""
+    """Return the message for an array of a thread's own values that all threads of the block share."""
     shared = trial.report.accesses.query("space == 'shared'")
     stored = set(shared[(shared["array"] == finding.array) & (shared["op"] == "store")]["line"])
     if not stored & set(shared[shared["op"] == "load"]["line"]):
@@ -320,7 +320,7 @@ def _shared_race(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _axes_swapped_in(kernel: Any) -> int:
-    """The line that calls `cuda.threadIdx.y` tx, or `cuda.threadIdx.x` ty; 0 without one."""
+    """Return the line that calls `cuda.threadIdx.y` tx, or `cuda.threadIdx.x` ty; 0 without one."""
     wrong = {("tx", "cuda.threadIdx.y"), ("ty", "cuda.threadIdx.x")}
     assigned = Written(kernel).assignments
     return next((target.line for target, value in assigned if (target.text, value.text) in wrong), 0)

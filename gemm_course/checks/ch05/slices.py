@@ -87,7 +87,7 @@ def _on_values(done: Fetched, array: str) -> str | None:
 def _slices(
     along_a: Callable[[int, Tiles], Iterable[int]], along_b: Callable[[int, Tiles], Iterable[int]]
 ) -> Callable[[Tiles], dict]:
-    """How often each element is stored if thread (x, y) takes these columns of As and rows of Bs."""
+    """Return a function that counts the stores if thread (x, y) takes these columns of As and rows of Bs."""
 
     def times(t: Tiles) -> dict:
         x, y = t.threads
@@ -99,7 +99,7 @@ def _slices(
 
 
 def _all_of(array: str) -> CoverageSlip:
-    """The slip where every thread fetches all columns or rows of this tile; the other tile may be right."""
+    """Return the slip where every thread fetches all columns or rows of this tile, whatever the other has."""
     many, own, width = ("columns", "tx", "BN // TN") if array == "As" else ("rows", "ty", "BM // TM")
     everything = _slices(lambda tx, t: range(t.BK), lambda ty, t: range(t.BK))
     return CoverageSlip(
@@ -110,7 +110,7 @@ def _all_of(array: str) -> CoverageSlip:
 
 
 def _stride(array: str, wrong: str, step: Callable[[Tiles], int]) -> CoverageSlip:
-    """The slip where the loop over this tile's columns or rows has a wrong stride."""
+    """Return the slip where the loop over this tile's columns or rows has a wrong stride."""
     many, width = ("columns", "`BN // TN` threads along x") if array == "As" else (
         "rows", "`BM // TM` threads along y")  # fmt: skip
     stepping = _slices(lambda tx, t: range(tx, t.BK, step(t)), lambda ty, t: range(ty, t.BK, step(t)))
@@ -122,7 +122,7 @@ def _stride(array: str, wrong: str, step: Callable[[Tiles], int]) -> CoverageSli
 
 
 def _first_of_each(t: Tiles) -> dict:
-    """How often each element is stored without the loops over TM and TN, when a slice is one element."""
+    """Count the stores without the loops over TM and TN, when a slice is one element."""
     a = [(row, c) for c in range(t.BK) for row in range(0, t.BM, t.TM)]
     b = [(r, column) for r in range(t.BK) for column in range(0, t.BN, t.TN)]
     return {"As": counts_of((t.BM, t.BK), a), "Bs": counts_of((t.BK, t.BN), b)}
