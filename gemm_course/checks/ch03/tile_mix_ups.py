@@ -4,8 +4,8 @@ import numpy as np
 
 from gemm_course.checks.engines import Mistake, Problem, result
 
-# Indices for einsum: i and j number C's blocks, t the tiles along k, y and x the threads of a block. The first
-# operand is the tile of A as it was fetched, the second that of B.
+# In these indices for einsum i and j number C's blocks, t the tiles along k, p the steps within one, y and x
+# the threads of a block. The first operand is A, cut into tiles, the second B.
 RIGHT = "ityp,tjpx,y,x->iyjx"
 MIX_UPS = (
     (
