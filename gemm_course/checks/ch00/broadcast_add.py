@@ -213,7 +213,9 @@ def _swapped(trial: Trial) -> str:
 
 
 def _with_swapped_sizes(i: np.ndarray, j: np.ndarray, trial: Trial):
-    """Return (rows, columns) that are stored where block indices are multiplied by each other's size."""
+    """Return (rows, columns) that are stored where a block's index is multiplied by the other direction's
+    size, three times: for its rows, for its columns, for both.
+    """
     (across, down), (blocks, _) = trial.block, trial.grid
     rows, columns = i % across < down, j < (blocks - 1) * down + across
     return (rows, j >= 0), (i >= 0, columns), (rows, columns)
