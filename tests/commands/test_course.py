@@ -416,9 +416,10 @@ def test_no_network_is_told_where_the_machine_has_no_uv(without_network):
 @pytest.mark.full(reason="installs all packages")
 def test_a_real_set_up_without_uv_on_the_machine(machine):
     """The whole of it: venv, pip, uv, the packages; then the course's own command answers, also offline."""
-    shutil.copytree(
-        ROOT / "gemm_course", machine.course / "gemm_course", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    for package in ("gemm_course", "lockstep"):
+        shutil.copytree(
+            ROOT / package, machine.course / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for name in ("README.md", "LICENSE"):
         shutil.copy(ROOT / name, machine.course)
     machine.environment = {**os.environ, "PATH": "/usr/bin:/bin"}
