@@ -43,7 +43,10 @@ def serve(arguments: Sequence[str] = ()) -> None:
 
 
 def _app():
-    """The application: JupyterLab's, or under a JupyterHub the hub's, which lets in this learner alone."""
+    """Return JupyterLab's application, or under a JupyterHub the hub's, which lets in this learner alone."""
+    # JupyterLab imports jsonschema, which spends a second on grammars of internationalised addresses where it
+    # finds this package. Nothing that JupyterLab checks has such an address.
+    sys.modules.setdefault("rfc3987_syntax", None)
     if HUB not in os.environ:
         from jupyterlab.labapp import LabApp
 

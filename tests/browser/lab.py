@@ -22,6 +22,8 @@ _NO_KERNELS = (
     "--KernelSpecManager.ensure_native_kernel=False",
     "--KernelSpecManager.allowed_kernelspecs=none",
 )
+# JupyterLab without a second of grammars, as `gemm-course lab` starts it.
+_START = "import sys; sys.modules['rfc3987_syntax'] = None; from jupyterlab.labapp import main; main()"
 # Without this, Chromium lays the whole notebook out anew at every key.
 _OUT_OF_SIGHT = ".jp-Notebook .jp-Cell { content-visibility: auto; contain-intrinsic-size: auto 300px; }"
 # What the page is told to do, and how it tells that it is done.
@@ -107,7 +109,7 @@ def _free_port() -> int:
 
 def _command(root: Path, home: Path, port: int, kernels: bool) -> list[str]:
     return [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+        *(sys.executable, "-c", _START, "--no-browser", "--allow-root"),
         *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
         *(f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"),
         *(f"--LabApp.app_settings_dir={home / 'settings'}", f"--LabApp.workspaces_dir={home / 'workspaces'}"),
