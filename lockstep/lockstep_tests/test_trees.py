@@ -20,6 +20,13 @@ def test_a_walk_finds_what_that_of_python_finds():
     assert list(map(id, trees.walk(tree))) == list(map(id, expected))
 
 
+def test_a_copy_is_equal_and_shares_nothing_that_can_change():
+    tree = ast.parse(inspect.getsource(translate))
+    copy = trees.copied(tree)
+    assert ast.dump(copy, include_attributes=True) == ast.dump(tree, include_attributes=True)
+    assert not set(map(id, trees.walk(copy))) & set(map(id, trees.walk(tree)))
+
+
 def test_holes_are_filled_in_a_copy_of_the_text():
     at = ast.Pass(lineno=7, col_offset=4)
     for name in ("x", "y"):

@@ -6,7 +6,6 @@ them on: as in Numba, a call sees the values that they have at that moment.
 """
 
 import ast
-import copy
 import types
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ from .names import Callee
 from .pruning import conditions, outcomes, prune
 from .simplify import simplified
 from .source import Source, parse, source_of
-from .trees import walk
+from .trees import copied, walk
 
 _ATTRIBUTE = "_emulator_inside"  # an attribute of functions made here: what to read in place of their source
 
@@ -110,7 +109,7 @@ def _parse(function) -> _Parsed:
 def _read(function, parsed: _Parsed, known: tuple) -> Read:
     code, (source, definition, shown, _) = function.__code__, parsed
     if any(known) or False in known or _has_code_inside(code):
-        definition = copy.deepcopy(definition)
+        definition = copied(definition)
     prune(definition, known, code.co_filename, shown)
     lifted = _Lifting(definition, code.co_filename).inside if _has_code_inside(code) else {}
     inside = {name: _compiled(new, code.co_filename, source, shown) for name, new in lifted.items()}
@@ -142,7 +141,7 @@ def _function(new: Inside):
 
 
 def _compiled(definition, filename, source, shown) -> Inside:
-    tree = ast.fix_missing_locations(ast.Module([copy.deepcopy(definition)], []))
+    tree = ast.fix_missing_locations(ast.Module([copied(definition)], []))
     tree.body[0].args.defaults = []
     code = next(c for c in compile(tree, filename, "exec").co_consts if isinstance(c, types.CodeType))
     defaults = tuple(map(ast.literal_eval, definition.args.defaults)) or None

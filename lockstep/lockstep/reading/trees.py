@@ -1,7 +1,7 @@
-"""Tools for syntax trees: a walk, and new code written as lines of text with holes.
+"""Tools for syntax trees: a walk, copies, and new code written as lines of text with holes.
 
-A first launch spends most of its time on trees, so both must be fast: the walk leaves out nodes that nobody
-asks for, and each text is parsed only once.
+A first launch spends most of its time on trees, so all of them must be fast: the walk leaves out nodes that
+nobody asks for, a copy knows what a tree consists of, and each text is parsed only once.
 """
 
 import ast
@@ -38,6 +38,17 @@ def walk(node: ast.AST) -> list[ast.AST]:
         if type(each) is not ast.Name and type(each) is not ast.Constant:
             found += children(each)
     return found
+
+
+def copied(node):
+    """Return a copy of a node, or of a list of nodes, that shares only contexts and operators with it."""
+    if type(node) is list:
+        return [copied(part) for part in node]
+    if not isinstance(node, ast.AST) or isinstance(node, _LEAVES):
+        return node
+    new = type(node)()
+    vars(new).update((name, copied(value)) for name, value in vars(node).items())
+    return new
 
 
 def filled(text: str, at: ast.AST, holes: dict) -> list[ast.stmt]:
