@@ -100,10 +100,10 @@ def test_what_waits_comes_first(suite):
 
 
 class Item:
-    """A test with one marker, or with none; "site" uses the fixture of that name."""
+    """A test with one marker, or with none, in a file; "site" uses the fixture of that name."""
 
-    def __init__(self, marker):
-        self.marker = marker
+    def __init__(self, marker, path=None):
+        self.marker, self.path = marker, path
         self.fixturenames = ["course_site"] if marker == "site" else []
 
     def get_closest_marker(self, name):
@@ -127,6 +127,12 @@ def test_one_worker_has_all_tests_of_the_site(workers, expected):
     markers = {"w": "waits", "l": "long", "s": "site", ".": None}
     ordered = slow_ones_first([Item(markers[letter]) for letter in ".s.lw.sl."], workers)
     assert "".join((item.marker or ".")[0] for item in ordered) == expected
+
+
+def test_browser_tests_of_a_file_go_to_one_worker():
+    files = "a.abb.c.cc.."
+    ordered = slow_ones_first([Item("browser" if f != "." else None, f) for f in files], workers=2)
+    assert "".join(item.path for item in ordered) == "aaccc.bb...."
 
 
 def test_what_failed_under_all_is_run_again_by_lf(suite):

@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Collection
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, groupby, islice
 
 import pytest
 from hypothesis import settings
@@ -121,20 +121,29 @@ def slow_ones_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]
 
     Each worker begins with an equal part of the tests, in their order, and later takes over what others have
     left. So the slow ones are dealt out: first those that wait for other processes, then those that compute.
-    Tests of the course's site all go to the first worker: others would wait until it has built the site.
+    The browser tests of a file go to one worker, because each worker would start a JupyterLab of its own for
+    them. Tests of the course's site all go to the first worker, because others would wait for the site.
     """
     of_the_site = [item for item in items if "course_site" in item.fixturenames]
     others = [item for item in items if item not in set(of_the_site)]
     waiting = [item for item in others if _has(item, "browser", "waits")]
     slow = [*waiting, *(item for item in others if _has(item, "long", "full") and item not in waiting)]
     rest = iter([item for item in others if item not in set(slow)])
+    hands = [
+        list(hand) for _, hand in groupby(slow, lambda item: item.path if _has(item, "browser") else item)
+    ]
     size, ordered = -(-len(items) // workers), [*of_the_site]
     dealt_to = range(1 if of_the_site and workers > 1 else 0, workers)
     for part in range(workers):
         if part in dealt_to:
-            ordered += slow[part - dealt_to.start :: len(dealt_to)]
+            ordered += chain.from_iterable(hands[part - dealt_to.start :: len(dealt_to)])
         ordered += islice(rest, max((part + 1) * size - len(ordered), 0))
     return ordered
+
+
+def _hand(item: pytest.Item) -> object:
+    """Return what is equal for tests that one worker should run."""
+    return item.path if _has(item, "browser") else item
 
 
 def _has(item: pytest.Item, *names: str) -> bool:
