@@ -1,7 +1,8 @@
-"""What a fast kernel needs and `numba.cuda` lacks, one file per family.
+"""Provides what a fast kernel needs and `numba.cuda` lacks, in one file per family.
 
 Each intrinsic is device code through numba-cuda's extension API, with its emulation beside it. Kernels import
-the names from here only. A move to another compiler touches this folder, and what launches kernels on a GPU.
+the names from here only. A move to another compiler touches only this folder and the code that launches
+kernels on a GPU.
 """
 
 from .async_copy import cp_async4, cp_async16, cp_async_commit, cp_async_wait

@@ -1,7 +1,8 @@
-"""The part of Numba's extension API that the intrinsics use, and the LLVM idioms they share.
+"""Provides the part of Numba's extension API that the intrinsics use, and the LLVM idioms they share.
 
-numba-cuda has its own types and code generator; Numba's built-in `numba.cuda` (the only one on macOS, where
-no kernel is ever compiled) uses Numba's. Only this module knows the difference.
+numba-cuda has its own types and code generator. Numba's built-in `numba.cuda` (the only one on macOS, where
+no kernel is ever compiled) uses those of Numba. Of the intrinsics, only this module and :mod:`._hopper` know
+the difference.
 """
 
 from llvmlite import ir
@@ -42,10 +43,10 @@ pack = cgutils.pack_array
 
 
 def element_pointer(context, builder, array_type, array, index_type, index):
-    """Pointer to array[index]; negative indices do not wrap around, and nothing is checked.
+    """Return a pointer to array[index]. Negative indices do not wrap around, and nothing is checked.
 
-    Every index but the last is multiplied as 32 by 32 bits, one hardware instruction, where Numba's own 64 by
-    64 bits takes four: indices must be below 2**32, and so must their strides in bytes.
+    Every index but the last is multiplied as 32 by 32 bits, which takes one hardware instruction. Numba's own
+    64 by 64 bits take four. So indices must be below 2**32, and so must their strides in bytes.
     """
     if isinstance(index_type, types.Integer):
         index_types, indices = [index_type], [index]
@@ -67,7 +68,7 @@ def element_pointer(context, builder, array_type, array, index_type, index):
 
 
 def vector_of(count, element):
-    """LLVM's type for `count` neighbouring elements, which NVVM moves in one instruction."""
+    """Return LLVM's type for `count` neighbouring elements, which NVVM moves in one instruction."""
     return ir.VectorType(element, count)
 
 
@@ -77,12 +78,12 @@ def _address(builder, pointer, space, bits):
 
 
 def shared_address(builder, pointer):
-    """The 32-bit address within the block's shared memory that PTX's `.shared` operands take."""
+    """Return the 32-bit address within the block's shared memory that PTX's `.shared` operands take."""
     return _address(builder, pointer, _SHARED, 32)
 
 
 def row_length(context, builder, array_type, array):
-    """Elements from one row of an array to the next, its second-last stride, as 32 bits."""
+    """Return the number of elements from one row of an array to the next, as 32 bits."""
     struct = context.make_array(array_type)(context, builder, value=array)
     stride = unpack(builder, struct.strides, array_type.ndim)[-2]
     size = context.get_abi_sizeof(struct.data.type.pointee)
@@ -90,7 +91,7 @@ def row_length(context, builder, array_type, array):
 
 
 def global_address(builder, pointer):
-    """The 64-bit address that PTX's `.global` operands take."""
+    """Return the 64-bit address that PTX's `.global` operands take."""
     return _address(builder, pointer, _GLOBAL, 64)
 
 
@@ -103,9 +104,9 @@ def inline_ptx(builder, text, constraints, operands):
 
 
 def ptx_results(builder, text, constraints, operands, results, memory=True):
-    """Emit PTX whose results, the placeholders from $0 on, have one LLVM type, and return their values.
+    """Emit PTX with results of one LLVM type, in the placeholders from $0 on, and return their values.
 
-    results: (LLVM type, how many). memory: whether the PTX accesses memory, so that it must not be moved.
+    results: (LLVM type, how many). memory: whether the PTX accesses memory and must therefore not be moved.
     """
     kind, count = results
     signature = ir.FunctionType(ir.LiteralStructType([kind] * count), [operand.type for operand in operands])
@@ -128,7 +129,7 @@ def _register_pointers(context, builder, array_type, array, count, kind):
 
 
 def read_registers(context, builder, array_type, array, count, kind=_REGISTER):
-    """The first `count` 32-bit registers of a thread's array, as values of an LLVM type of that size."""
+    """Return the first `count` 32-bit registers of a thread's array, as values of the LLVM type `kind`."""
     align = array_type.dtype.bitwidth // 8
     pointers = _register_pointers(context, builder, array_type, array, count, kind)
     return [builder.load(pointer, align=align) for pointer in pointers]

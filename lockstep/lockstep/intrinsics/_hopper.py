@@ -1,4 +1,4 @@
-"""What the intrinsics for Hopper share: a check of the GPU, and PTX that works on a barrier or a tile."""
+"""Provides what the intrinsics for Hopper share: a check of the GPU, and operands and code for their PTX."""
 
 from ._codegen import element_pointer, inline_ptx, shared_address, types
 
@@ -25,18 +25,18 @@ def require_hopper(name: str) -> None:
 
 
 def shared_operand(context, builder, array_type, array, index_type, index):
-    """The address of array[index] in shared memory, as a 32-bit operand of PTX."""
+    """Return the address of array[index] in shared memory, as a 32-bit operand of PTX."""
     pointer = element_pointer(context, builder, array_type, array, index_type, index)
     return shared_address(builder, pointer)
 
 
 def literal(argument) -> int | None:
-    """The value of an argument if it is a compile-time constant, else None."""
+    """Return the value of an argument if it is a compile-time constant, else None."""
     return argument.literal_value if isinstance(argument, types.IntegerLiteral) else None
 
 
 def no_operands(instruction: str, name: str):
-    """Code generation for an intrinsic that is a single PTX instruction without operands."""
+    """Return the code generator of an intrinsic that is a single PTX instruction without operands."""
 
     def generate(context, builder, signature, arguments):
         require_hopper(name)

@@ -1,10 +1,10 @@
-"""cp.async: copies from global to shared memory that run while the thread computes.
+"""cp.async copies from global to shared memory while the thread computes.
 
 An ordinary copy is two instructions, a load into a register and a store from it, and the thread waits for
-the load before it can store. cp.async is one: it needs no register, and the thread continues at once. The
-price is that the thread must say when it needs the data: copies are committed in groups, and
-`cp_async_wait(n)` waits until at most the n newest groups are still in flight. That makes a thread's own
-copies visible to itself; a barrier then makes them visible to the block.
+the load before it can store. cp.async is one instruction. It needs no register, and the thread continues at
+once. The price is that the thread must say when it needs the data. It commits its copies in groups, and
+`cp_async_wait(n)` waits until at most the n newest groups are still in flight. The thread then sees its own
+copies. A barrier makes them visible to the block.
 
 Compute capability 8.0 and newer.
 """
@@ -38,7 +38,7 @@ def _start_copy(context, builder, signature, arguments, instruction, size):
 def cp_async4(typing_context, destination, destination_index, source, source_index, valid_bytes):
     """Start copying 4 bytes from source[source_index] (global) to destination[destination_index] (shared).
 
-    valid_bytes: how many of the 4 are read, 0 to 4; the rest is filled with zeros, and at 0 the source is
+    valid_bytes: how many of the 4 bytes are read, 0 to 4. The rest is filled with zeros. At 0 the source is
     not accessed. Both addresses must be multiples of 4 bytes. PTX `cp.async.ca.shared.global`; compute
     capability 8.0.
     """
@@ -53,7 +53,7 @@ def cp_async4(typing_context, destination, destination_index, source, source_ind
 def cp_async16(typing_context, destination, destination_index, source, source_index, valid_bytes):
     """Start copying 16 bytes from source[source_index] (global) to destination[destination_index] (shared).
 
-    valid_bytes: how many of the 16 are read, 0 to 16; the rest is filled with zeros, and at 0 the source is
+    valid_bytes: how many of the 16 bytes are read, 0 to 16. The rest is filled with zeros. At 0 the source is
     not accessed. Both addresses must be multiples of 16 bytes. PTX `cp.async.cg.shared.global`, which
     bypasses the L1 cache; compute capability 8.0.
     """
@@ -82,7 +82,8 @@ def cp_async_commit(typing_context):
 def cp_async_wait(typing_context, pending):
     """Wait until at most `pending` of this thread's newest groups are unfinished; 0 waits for all.
 
-    pending: a compile-time constant. The data is then visible to this thread only: the block needs a barrier.
+    pending: a compile-time constant. The data is then visible to this thread only. A barrier makes it visible
+    to the block.
     PTX `cp.async.wait_group`; compute capability 8.0.
     """
     if not isinstance(pending, types.IntegerLiteral):

@@ -1,7 +1,7 @@
-"""Which lane of a warp holds which elements of a matrix: the fragment layouts of m16n8k16.
+"""Defines the fragment layouts of m16n8k16: which lane of a warp holds which elements of a matrix.
 
-PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type". A lane's elements lie in 32-bit
-registers, two neighbouring FP16 values in each.
+The source is the PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type". A lane's elements lie
+in 32-bit registers, two neighbouring FP16 values in each.
 """
 
 import numpy as np
@@ -23,13 +23,13 @@ C = _layout(4, lambda e: _ROW + e // 2 * 8, lambda e: _PAIR + e % 2, (16, 8))
 
 
 def _side_by_side(left, shape, step):
-    """The layout of a matrix whose right half, from column `step` on, is laid out like its `left` half."""
+    """Return the layout of a matrix whose right half, from column `step` on, is laid out like `left`."""
     rows, columns = np.tile(left.rows, 2), np.concatenate([left.columns, left.columns + step], axis=1)
     return Layout(rows, columns, shape)
 
 
 def _twice(layout):
-    """The layout with all elements twice, like WMMA's operands, whose second half repeats the first."""
+    """Return a layout in which each lane holds its elements twice, as WMMA's operands do."""
     return Layout(np.tile(layout.rows, 2), np.tile(layout.columns, 2), layout.shape)
 
 

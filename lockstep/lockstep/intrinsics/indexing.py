@@ -1,16 +1,17 @@
-"""Indices about which the compiler should know more, and indices about which it should know less.
+"""Tells the compiler more about some indices (`u32`), and hides from it what it knows of others (`kept`).
 
-In Numba, as in Python, a negative index counts from the end, so every `A[i, j]` includes
-`if i < 0: i += rows` unless the compiler can prove that i is not negative. It can for an unsigned number, and
-for a sum or product of one with non-negative constants. `tid = u32(cuda.threadIdx.x)` is enough: without the
-test, neighbouring accesses merge into wider ones and registers are saved.
+In Numba, as in Python, a negative index counts from the end. So every `A[i, j]` includes
+`if i < 0: i += rows` unless the compiler can prove that i is not negative. It can prove it for an unsigned
+number, and for a sum or product of an unsigned number and non-negative constants. So
+`tid = u32(cuda.threadIdx.x)` is enough. Without the test, neighbouring accesses merge into wider ones and the
+kernel needs fewer registers.
 
-Combine a u32 with Python's integer constants: that gives int64. u32 * u32 is uint64, and where a variable is
-uint64 on one path and a signed integer on another, Numba makes it float64.
+Combine a u32 with Python's integer constants, which gives int64. u32 * u32 gives uint64, and where a variable
+is uint64 on one path and a signed integer on another, Numba makes it float64.
 
-An offset to which a loop adds constants is better `kept`. The compiler knows which bits of lane % 16 * 64 are
-zero, so it writes that plus 1024 as a bitwise OR. Memory instructions add a constant to an address for free,
-but cannot do an OR: every such address then costs an extra instruction or register.
+An offset to which a loop adds constants should be `kept`. The compiler knows which bits of lane % 16 * 64 are
+zero, so it writes lane % 16 * 64 + 1024 as a bitwise OR. Memory instructions add a constant to an address for
+free, but cannot do an OR. Every such address then costs an extra instruction or register.
 """
 
 import numpy as np
@@ -25,7 +26,7 @@ __all__ = ["kept", "u32"]
 
 @intrinsic
 def kept(typing_context, number):
-    """The same number, as a uint32 about which the compiler knows nothing.
+    """Return the same number, as a uint32 about which the compiler knows nothing.
 
     number: an integer from 0 to 2**32 - 1. PTX `mov.u32`; every compute capability.
     """

@@ -1,7 +1,7 @@
-"""ldmatrix: a warp loads 8 by 8 matrices of float16 from shared memory directly into fragments.
+"""With ldmatrix, a warp loads 8 by 8 matrices of float16 from shared memory directly into fragments.
 
-Tensor Cores need each lane to hold certain pairs of a matrix. Loaded lane by lane, that takes four 32-bit
-loads, each from eight rows. ldmatrix does it in one instruction: the lanes provide the addresses of rows, 16
+Tensor Cores need each lane to hold certain pairs of a matrix. A lane that loads its own pairs needs four
+32-bit loads, each from eight rows. ldmatrix is one instruction: the lanes provide the addresses of rows, 16
 bytes each, and the hardware distributes the elements.
 
     matrix i      its rows are at the addresses of lanes 8 i to 8 i + 7
@@ -48,12 +48,11 @@ def _load(context, builder, signature, arguments, count, transposed=""):
 
 @intrinsic
 def ldmatrix_x2(typing_context, fragment, array, index):
-    """Load two 8 by 8 matrices into fragment[0:4]; lanes 0 to 15 provide rows, which start at array[index].
+    """Load two 8 by 8 matrices into fragment[0:4]; lanes 0 to 15 each provide a row, at array[index].
 
     fragment: a local array of 4 float16. array: shared, float16; rows must start at multiples of 16 bytes.
-    Every lane of the warp must take part; the index of lanes 16 to 31 is not used (but on compute capability
-    7.5 it must be valid). PTX `ldmatrix.sync.aligned.m8n8.x2.shared.b16`; compute capability
-    7.5.
+    Every lane of the warp must take part. The index of lanes 16 to 31 is not used (but on compute capability
+    7.5 it must be valid). PTX `ldmatrix.sync.aligned.m8n8.x2.shared.b16`; compute capability 7.5.
     """
     check_fragment("ldmatrix_x2", fragment, types.float16)
 
@@ -65,7 +64,7 @@ def ldmatrix_x2(typing_context, fragment, array, index):
 
 @intrinsic
 def ldmatrix_x2_trans(typing_context, fragment, array, index):
-    """Like `ldmatrix_x2`, with each of the two matrices transposed.
+    """Load two 8 by 8 matrices like `ldmatrix_x2`, each of them transposed.
 
     PTX `ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16`; compute capability 7.5.
     """
@@ -79,7 +78,7 @@ def ldmatrix_x2_trans(typing_context, fragment, array, index):
 
 @intrinsic
 def ldmatrix_x4(typing_context, fragment, array, index):
-    """Load four 8 by 8 matrices into fragment[0:8]; every lane provides a row, which starts at array[index].
+    """Load four 8 by 8 matrices into fragment[0:8]; every lane provides a row, at array[index].
 
     fragment: a local array of 8 float16. array: shared, float16; rows must start at multiples of 16 bytes.
     Every lane of the warp must take part. PTX `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; compute capability
@@ -95,7 +94,7 @@ def ldmatrix_x4(typing_context, fragment, array, index):
 
 @intrinsic
 def ldmatrix_x4_trans(typing_context, fragment, array, index):
-    """Like `ldmatrix_x4`, with each of the four matrices transposed.
+    """Load four 8 by 8 matrices like `ldmatrix_x4`, each of them transposed.
 
     PTX `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16`; compute capability 7.5.
     """
@@ -108,14 +107,14 @@ def ldmatrix_x4_trans(typing_context, fragment, array, index):
 
 
 def _layout(count, transposed):
-    """The layout of the matrices, stacked: (8 * count, 8)."""
+    """Return the layout of `count` matrices, stacked on top of each other: (8 * count, 8)."""
     lane, element = np.arange(32)[:, None], np.arange(2 * count)[None, :]
     line, pair = lane // 4 + 0 * element, lane % 4 * 2 + element % 2
     row, column = (pair, line) if transposed else (line, pair)
     return warps.Layout(row + element // 2 * 8, column, (8 * count, 8))
 
 
-FOUR_MATRICES = _layout(4, transposed=False)  # stmatrix has the same layout
+FOUR_MATRICES = _layout(4, transposed=False)  # also the layout of stmatrix
 
 
 def _emulate(name, count, transposed):

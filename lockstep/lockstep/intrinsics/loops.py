@@ -1,9 +1,10 @@
-"""`unroll` and `rolled`: the `#pragma unroll` that Numba does not have, and `#pragma unroll 1`.
+"""Provides `unroll`, the `#pragma unroll` that Numba does not have, and `rolled`, the `#pragma unroll 1`.
 
 Registers have no addresses. An array of accumulators stays in registers if the compiler knows every index
 into it, and for that it unrolls the loops over it. It does so by itself where a loop runs a constant number
-of times and is short: in a kernel with a strip of results per thread it unrolls loops of 64 iterations, but
-not loops of 128 (numba-cuda 0.30.4, for an H200). Then the array is in local memory, which is device memory.
+of times and is short. In a kernel with a strip of results per thread it unrolls loops of 64 iterations, but
+not loops of 128 (numba-cuda 0.30.4, for an H200). With the longer loop, the array is in local memory, which
+is device memory.
 
 Where a loop holds no such array, copies of its body may gain nothing: the producers of the Hopper kernels are
 as fast without them, and a kernel's code is up to a fifth shorter.
@@ -21,7 +22,7 @@ NUMBAS_BLOCK = re.compile(r"B\d+")  # Numba's name of a block of bytecode; other
 
 
 class _LoopHints:
-    """Watches the code generation of one function and marks the loops that were announced.
+    """A replacement for the `branch` method of a function's builder that marks announced loops.
 
     LLVM's loop hints belong on the jump that closes the loop, which Numba emits long after it has evaluated
     the iterable. So the first jump to a Python basic block after the announcement identifies the loop's
@@ -48,7 +49,7 @@ class _LoopHints:
         module = self.builder.module
         kind = module.add_metadata([ir.MetaDataString(module, hint)])
         loop = ir.MDValue(module, [kind], name=str(len(module.metadata)))
-        loop.operands = (loop, kind)  # its first operand is itself, which keeps it distinct from other loops'
+        loop.operands = (loop, kind)  # Its first operand is itself, so that no two loops share it.
         return loop
 
 
@@ -63,9 +64,9 @@ def _announce(hint):
 
 @intrinsic
 def unroll(typing_context, iterable):
-    """`for i in unroll(range(4)):` compiles to four copies of the loop's body.
+    """Make the compiler unroll a loop: `for i in unroll(range(4)):` becomes four copies of the loop's body.
 
-    iterable: a `range` whose bounds are compile-time constants. Returns it unchanged. LLVM's loop hint
+    iterable: a `range` whose bounds are compile-time constants; it is returned unchanged. LLVM's loop hint
     `llvm.loop.unroll.full`; every compute capability.
     """
     return iterable(iterable), _announce("llvm.loop.unroll.full")
@@ -73,9 +74,9 @@ def unroll(typing_context, iterable):
 
 @intrinsic
 def rolled(typing_context, iterable):
-    """`for step in rolled(range(steps)):` compiles to one copy of the loop's body, where it could be four.
+    """Keep the compiler from copying a loop's body: `for step in rolled(range(steps)):` has one copy.
 
-    iterable: a `range`. Returns it unchanged. LLVM's loop hint `llvm.loop.unroll.disable`; every compute
+    iterable: a `range`; it is returned unchanged. LLVM's loop hint `llvm.loop.unroll.disable`; every compute
     capability.
     """
     return iterable(iterable), _announce("llvm.loop.unroll.disable")
@@ -84,4 +85,4 @@ def rolled(typing_context, iterable):
 @emulates(unroll)
 @emulates(rolled)
 def _emulate_loop(machine, iterable):
-    return iterable  # the emulator emits no code, so there is nothing to unroll
+    return iterable  # The emulator emits no code, so there is nothing to unroll.

@@ -1,8 +1,8 @@
-"""mbarrier: barriers in shared memory that count arrivals and bytes, and that threads can wait for later.
+"""An mbarrier is a barrier in shared memory that counts arrivals and bytes, and that threads wait for later.
 
-At `syncthreads` all threads of a block wait for each other. An mbarrier splits that: some threads *arrive*
-and continue, others *wait*, and a copy can arrive too, with the bytes it delivers. It is one 8-byte word of
-shared memory, an element of a `uint64` array:
+At `syncthreads` all threads of a block wait for each other. An mbarrier splits that into two: some threads
+*arrive* and continue, others *wait*. A copy can arrive too, with the bytes it delivers. An mbarrier is one
+8-byte word of shared memory, an element of a `uint64` array:
 
 | it holds | what it means |
 |---|---|
@@ -11,8 +11,8 @@ shared memory, an element of a `uint64` array:
 | phase | 0, 1, 2, ...: the next one begins when both are zero; the arrivals are then reset |
 
 A wait names a phase by its parity. `mbarrier_wait(barriers, i, 0)` returns once phase 0 has completed (or 2,
-or 4, ...): the first wait on a new barrier is for parity 0, the next for parity 1, and so on. Waiting for
-parity 1 on a new barrier returns at once, as if a phase before the first had completed: that is how a
+or 4, ...). So the first wait on a new barrier is for parity 0, the next for parity 1, and so on. Waiting for
+parity 1 on a new barrier returns at once, as if a phase before the first had completed. That is how a
 producer starts with empty slots.
 
 Compute capability 9.0 (for counting bytes and waiting by parity; simpler mbarriers are older).
@@ -36,7 +36,7 @@ DONE:
 
 
 def _on_barrier(name, text):
-    """Code generation for PTX on barriers[index], with a number as well if there is a third argument."""
+    """Return the code generator for PTX whose operands are barriers[index] and a third argument, if any."""
 
     def generate(context, builder, signature, arguments):
         require_hopper(name)
@@ -57,8 +57,8 @@ def _barriers(array) -> bool:
 def mbarrier_init(typing_context, barriers, index, arrivals):
     """Initialise barriers[index]; each of its phases completes after `arrivals` arrivals.
 
-    One thread does it. Then `fence_async()` makes it visible to copies, and `cuda.syncthreads()` to the other
-    threads. PTX `mbarrier.init`; compute capability 8.0, here 9.0.
+    One thread calls it. Then `fence_async()` makes the barrier visible to copies, and `cuda.syncthreads()`
+    makes it visible to the other threads. PTX `mbarrier.init`; compute capability 8.0, here 9.0.
     """
     if not _barriers(barriers):
         return None
@@ -68,7 +68,7 @@ def mbarrier_init(typing_context, barriers, index, arrivals):
 
 @intrinsic
 def mbarrier_arrive(typing_context, barriers, index):
-    """Arrive at barriers[index]: each thread that calls it subtracts one pending arrival.
+    """Arrive at barriers[index]; each thread that calls this function subtracts one pending arrival.
 
     The thread's earlier reads and writes are complete for every thread that waits for the phase. PTX
     `mbarrier.arrive`; compute capability 8.0, here 9.0.
@@ -81,7 +81,7 @@ def mbarrier_arrive(typing_context, barriers, index):
 
 @intrinsic
 def mbarrier_expect(typing_context, barriers, index, size):
-    """Announce `size` more bytes to barriers[index] and arrive: the phase ends once they have landed, too.
+    """Announce `size` more bytes to barriers[index] and arrive; the phase ends only once they have landed.
 
     size: the bytes of all copies started for this phase, including those filled with zeros. PTX
     `mbarrier.arrive.expect_tx`; compute capability 9.0.
@@ -96,9 +96,9 @@ def mbarrier_expect(typing_context, barriers, index, size):
 def mbarrier_wait(typing_context, barriers, index, parity):
     """Wait until a phase of this parity (0 or 1) of barriers[index] has completed.
 
-    What was written before the arrivals, and by the copies, is then visible. The hardware may suspend the
-    thread for a while instead of letting it spin. PTX `mbarrier.try_wait.parity`, in a loop; compute
-    capability 9.0.
+    The thread then sees what was written before the arrivals, and what the copies wrote. The hardware may
+    suspend the thread for a while instead of letting it spin. PTX `mbarrier.try_wait.parity`, in a loop;
+    compute capability 9.0.
     """
     if not _barriers(barriers):
         return None
@@ -109,9 +109,9 @@ def mbarrier_wait(typing_context, barriers, index, parity):
 def fence_async(typing_context):
     """Make what this thread wrote to shared memory visible to TMA and wgmma.
 
-    TMA and wgmma access shared memory by another path (the async proxy) than the thread's loads and stores,
-    and need this fence between the two: after `mbarrier_init`, and after filling a tile that TMA will store.
-    PTX `fence.proxy.async.shared::cta`; compute capability 9.0.
+    TMA and wgmma access shared memory by another path (the async proxy) than the thread's loads and stores.
+    Between the two, a kernel needs this fence: after `mbarrier_init`, and after filling a tile that TMA will
+    store. PTX `fence.proxy.async.shared::cta`; compute capability 9.0.
     """
     return types.void(), no_operands("fence.proxy.async.shared::cta;", "fence_async")
 

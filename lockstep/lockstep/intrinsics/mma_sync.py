@@ -1,4 +1,4 @@
-"""mma.sync: a warp's Tensor Core instruction that multiplies 16 by 16 with 16 by 8 FP16 values.
+"""With mma.sync, a warp multiplies 16 by 16 with 16 by 8 FP16 values on a Tensor Core.
 
 The matrices are in the registers of the warp's 32 lanes. Each lane holds these elements (g = lane // 4,
 p = 2 (lane % 4)), two FP16 values per register:
@@ -11,9 +11,9 @@ p = 2 (lane % 4)), two FP16 values per register:
     acc  (16 by 8)   row g,             row g + 8,
                      columns p, p + 1   columns p, p + 1
 
-The products are exact. An H200 does not round their sum to float32 but cuts bits off; NVIDIA does not
+The products are exact. An H200 does not round their sum to float32 but cuts bits off. NVIDIA does not
 document how. The emulator adds in float32, as NumPy does, so its last bits differ. With float16 accumulators
-it rounds the sum to float16 once per instruction.
+the emulator rounds the sum to float16 once per instruction.
 
 Compute capability 8.0 and newer.
 """
@@ -42,7 +42,7 @@ _PER_LANE = 16 * 8 * 16 // 32  # multiply-adds per lane
 
 @intrinsic
 def mma_m16n8k16(typing_context, acc, a, b):
-    """acc += a @ b for a warp's fragments: 16 by 8 += 16 by 16 times 16 by 8.
+    """Add a @ b to acc for a warp's fragments: 16 by 8 += 16 by 16 times 16 by 8.
 
     acc: a local array of 4 float32, or of 4 float16. a, b: local arrays of 8 and 4 float16. Every lane of
     the warp must take part. PTX `mma.sync.aligned.m16n8k16.row.col` with `.f32.f16.f16.f32` or

@@ -1,7 +1,8 @@
-"""stmatrix: a warp stores a fragment in shared memory, as rows of 8 by 8 matrices.
+"""With stmatrix, a warp stores a fragment in shared memory, as rows of 8 by 8 matrices.
 
 It is the inverse of `ldmatrix`. A lane's Tensor Core results come in pairs, from two rows and every eighth
-column; stored lane by lane they would be many small pieces. stmatrix stores four 8 by 8 matrices at once:
+column. If each lane stored its own, they would be many small pieces. stmatrix stores four 8 by 8 matrices at
+once:
 
     matrix i      its rows go to the addresses of lanes 8 i to 8 i + 7, 16 bytes each
     lane l        provides row l // 4, columns p and p + 1 of every matrix, p = 2 (l % 4),
@@ -36,8 +37,8 @@ PER_LANE = 8  # FP16 values per lane
 def stmatrix_x4(typing_context, array, index, fragment, first):
     """Store four 8 by 8 matrices, fragment[first] to fragment[first + 7] of all lanes, in rows of `array`.
 
-    array: shared, float16; array[index] is where the lane's row of 8 goes, at a multiple of 16 bytes.
-    fragment: a local array of float16; first: an even number. Every lane of the warp must take part. PTX
+    array: shared, float16. index: the place where the lane's row of 8 starts, at a multiple of 16 bytes.
+    fragment: a local array of float16. first: an even number. Every lane of the warp must take part. PTX
     `stmatrix.sync.aligned.m8n8.x4.shared.b16`; compute capability 9.0.
     """
     check_fragment("stmatrix_x4", fragment, types.float16)

@@ -1,4 +1,4 @@
-"""TMA: one thread requests a whole tile, and a separate unit (the Tensor Memory Accelerator) copies it.
+"""With TMA, one thread requests a whole tile, and a separate unit (the Tensor Memory Accelerator) copies it.
 
 The unit needs a description of the matrix: a *tensor map*, 128 bytes that the host makes from the matrix's
 address, its shape, its row length and the shape of a tile, the *box*. Then
@@ -6,13 +6,13 @@ address, its shape, its row length and the shape of a tile, the *box*. Then
     tma_load(As, (slot, 0, 0), A, (row0, k0), full, slot)
 
 copies the box whose first element is A[row0, k0] to As[slot, 0, 0] and reports its bytes to the mbarrier
-full[slot]. Elements outside the matrix arrive as zeros and are not stored: nothing has to be clipped. Only a
-store is less exact: it writes whole pieces of 16 bytes, so up to seven FP16 values beyond the end of a row
-whose length is not a multiple of eight.
+full[slot]. Elements outside the matrix arrive as zeros and are not stored, so the kernel clips nothing. A
+store has one exception. It writes whole pieces of 16 bytes, so it may write up to seven FP16 values beyond
+the end of a row whose length is not a multiple of eight.
 
-Reading a tile by columns of 16 bytes would hit the same banks again and again, so the unit can *swizzle*:
+Reading a tile by columns of 16 bytes would hit the same banks again and again. So the unit can *swizzle*:
 within each 128 bytes by eight rows it permutes the 16-byte chunks. Here the rows of a box are 32, 64 or 128
-bytes long, and the swizzle is the one for that length, as wgmma expects it:
+bytes long. The length selects the swizzle, as wgmma expects it:
 
 | row of the box | position of chunk c of row r in its row |
 |---|---|
@@ -44,13 +44,13 @@ __all__ = [
     "tma_wait_read",
 ]
 
-SWIZZLED_ROWS = (32, 64, 128)  # bytes
+SWIZZLED_ROWS = (32, 64, 128)  # bytes in a row of a box
 MAX_ROWS = 256
 ALIGNMENT = 16  # bytes, of the matrix's start and of its row length
 
 
 class NoTensorMap(RuntimeError):
-    """No tensor map can be made on this machine; the message says why in one sentence."""
+    """An error that says, in one sentence, why no tensor map can be made on this machine."""
 
 
 # ---- on the host ----
@@ -69,25 +69,25 @@ class TensorMap:
     box: tuple[int, int]
 
     def of(self, matrix):
-        """The same map for a copy of the matrix on the GPU, as 16 uint64 there."""
+        """Return the same map for a copy of the matrix on the GPU, as an array of 16 uint64 there."""
         return tensor_map(matrix, self.shape, self.box)
 
     def in_kernel(self, array) -> MatrixMap:
-        """What an emulated kernel gets instead: `array` is the machine's copy of the matrix."""
+        """Return what an emulated kernel gets instead; `array` is the machine's copy of the matrix."""
         return MatrixMap(array, self.shape, self.box)
 
 
 def tensor_map(matrix, shape: tuple[int, int], box: tuple[int, int]):
-    """The tensor map of a row-major matrix, for `tma_load` and `tma_store`.
+    """Return the tensor map of a row-major matrix, for `tma_load` and `tma_store`.
 
     matrix: (at least rows, row length), C-contiguous, float16, starting at a multiple of 16 bytes and with
     rows that are a multiple of 16 bytes long; a NumPy array for the emulator, or an array on the GPU. shape:
-    (rows, columns) of it that exist; the rest counts as outside. box: (rows, columns) of a tile, at most
-    256 rows of 32, 64 or 128 bytes.
+    the (rows, columns) of the matrix that exist; TMA treats the rest as outside. box: (rows, columns) of a
+    tile, at most 256 rows of 32, 64 or 128 bytes.
 
-    Returns what to pass to the kernel: a TensorMap for a NumPy array, 16 uint64 on the GPU for an array
-    there. Raises ValueError with everything that is wrong; NoTensorMap if there is no driver, or no GPU of
-    compute capability 9.0 or newer.
+    The kernel gets the returned value: a TensorMap for a NumPy array, 16 uint64 on the GPU for an array
+    there. Raises ValueError with everything that is wrong, and NoTensorMap if there is no driver, or no GPU
+    of compute capability 9.0 or newer.
     """
     problems = _problems(matrix, shape, box)
     if problems:
@@ -102,7 +102,7 @@ def _problems(matrix, shape, box) -> list[str]:
     itemsize = matrix.dtype.itemsize
     row, column_step = matrix.strides
     problems = []
-    repeated = row == column_step == 0  # a broadcast view, for counting without running
+    repeated = row == column_step == 0  # A broadcast view serves to count without running.
     if matrix.size and not repeated and (row % ALIGNMENT or column_step != itemsize):
         problems.append(
             f"its rows are {row} bytes apart; TMA needs row-major order and a multiple of {ALIGNMENT} bytes"
@@ -125,19 +125,19 @@ def _address(matrix) -> int:
 
 
 def _encoded(matrix, shape, box):
-    """The driver's 128 bytes, copied to the GPU. An empty matrix gets the map of a single zero."""
+    """Return the driver's 128 bytes, copied to the GPU. An empty matrix gets the map of a single zero."""
     from numba import cuda
 
     if 0 in shape:
         matrix, shape = cuda.to_device(np.zeros((1, ALIGNMENT // 2), np.float16)), (1, 1)
     words = _driver_map(_address(matrix), matrix.strides[0], shape, box)
     encoded = cuda.to_device(np.array(words, np.uint64))
-    encoded.matrix = matrix  # the map holds only its address: the matrix must live as long as the map
+    encoded.matrix = matrix  # The map holds only the matrix's address, so it keeps the matrix alive.
     return encoded
 
 
 def _driver_map(address: int, row_bytes: int, shape, box) -> list[int]:
-    """The driver's encoding, 16 words. Raises NoTensorMap."""
+    """Return the driver's encoding as 16 words. Raises NoTensorMap if the driver is missing or refuses."""
     try:
         from cuda.bindings import driver
 
@@ -150,7 +150,10 @@ def _driver_map(address: int, row_bytes: int, shape, box) -> list[int]:
 
 
 def _encode(driver, address: int, row_bytes: int, shape, box):
-    """Call cuTensorMapEncodeTiled, which takes the innermost dimension first, and no dimension of 0."""
+    """Return the status and the map of cuTensorMapEncodeTiled.
+
+    That function takes the innermost dimension first, and no dimension of 0.
+    """
     swizzle = getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{box[1] * 2}B")
     return driver.cuTensorMapEncodeTiled(
         driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
@@ -183,16 +186,17 @@ def _map_operand(context, builder, kind, array):
 
 
 def _coordinates(context, builder, kind, pair):
-    """(row, column) as 32-bit operands in PTX's order, the column first."""
+    """Return (row, column) as 32-bit operands in PTX's order, the column first."""
     row, column = (builder.extract_value(pair, i) for i in range(2))
     return [context.cast(builder, value, kind[i], types.int32) for i, value in ((1, column), (0, row))]
 
 
 @intrinsic
 def tma_acquire(typing_context, tensor_map):
-    """Let this thread use a tensor map that the host wrote to global memory. Call it once, before any copy.
+    """Let this thread use a tensor map that the host wrote to global memory.
 
-    PTX `fence.proxy.tensormap::generic.acquire.sys`; compute capability 9.0.
+    The thread calls it once, before any copy. PTX `fence.proxy.tensormap::generic.acquire.sys`; compute
+    capability 9.0.
     """
     if not _is_map(tensor_map):
         return None
@@ -210,12 +214,12 @@ def tma_acquire(typing_context, tensor_map):
 def tma_load(typing_context, tile, tile_index, tensor_map, corner, barriers, barrier):
     """Start copying the box at `corner` = (row, column) of a matrix (global) to tile[tile_index] (shared).
 
-    One thread calls it, and continues at once; the box's bytes are reported to barriers[barrier] when they
-    have landed, and it must expect them (`mbarrier_expect`). corner may lie outside the matrix, also below
-    zero; what is outside arrives as zeros. The tile holds the box's rows back to back, swizzled; its array
-    has rows of that length, or one dimension. It must start at a multiple of 1024 bytes for boxes with rows
-    of 128 bytes, of 512 for 64, of 256 for 32. PTX `cp.async.bulk.tensor.2d.shared::cluster.global`; compute
-    capability 9.0.
+    One thread calls it, and continues at once. The box's bytes are reported to barriers[barrier] when they
+    have landed. That barrier must expect them (`mbarrier_expect`). corner may lie outside the matrix, also
+    below zero. Elements outside the matrix arrive as zeros. The tile holds the box's rows back to back,
+    swizzled. Its array has rows of the box's row length, or one dimension. The tile must start at a multiple
+    of 1024 bytes for boxes with rows of 128 bytes, of 512 for 64, of 256 for 32. PTX
+    `cp.async.bulk.tensor.2d.shared::cluster.global`; compute capability 9.0.
     """
     if not (_is_map(tensor_map) and _is_pair(corner)):
         return None
@@ -244,8 +248,8 @@ def tma_store(typing_context, tensor_map, corner, tile, tile_index):
     """Start copying tile[tile_index] (shared) to the box at `corner` = (row, column) of a matrix (global).
 
     One thread calls it, after the threads that filled the tile have called `fence_async` and met at a
-    barrier. What lies outside the matrix is not stored, in pieces of 16 bytes: a piece in which a row of the
-    matrix ends is stored whole. Layout and alignment are those of `tma_load`. PTX
+    barrier. Elements outside the matrix are not stored. But the store writes whole pieces of 16 bytes, also
+    the piece in which a row of the matrix ends. Layout and alignment are those of `tma_load`. PTX
     `cp.async.bulk.tensor.2d.global.shared::cta`; compute capability 9.0.
     """
     if not (_is_map(tensor_map) and _is_pair(corner)):
@@ -279,8 +283,8 @@ def tma_commit(typing_context):
 def tma_wait_read(typing_context, pending):
     """Wait until at most `pending` of this thread's newest groups of stores still read shared memory.
 
-    pending: a compile-time constant. The other tiles may then be filled again; their stores reach global
-    memory by the end of the launch. PTX `cp.async.bulk.wait_group.read`; compute capability 9.0.
+    pending: a compile-time constant. The tiles of the other groups may then be filled again. Their stores
+    reach global memory by the end of the launch. PTX `cp.async.bulk.wait_group.read`; compute capability 9.0.
     """
     if literal(pending) is None:
         return None
@@ -293,7 +297,7 @@ def tma_wait_read(typing_context, pending):
 
 @emulates(tma_acquire, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _acquire(machine, tensor_map):
-    return None  # the emulator's map is visible from the start
+    return None  # The emulator's map is visible from the start.
 
 
 @emulates(tma_load, reads=(2,), writes=(0,), elementwise=False, warp_by_warp=True, needs=(9, 0))

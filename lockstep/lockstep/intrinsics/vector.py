@@ -1,9 +1,9 @@
-"""Loads, stores and copies of 16 bytes in one instruction, and stores of two neighbouring elements.
+"""Moves 16 bytes in one instruction (`load4`, `store4`, `copy16`), or two neighbouring elements (`store2`).
 
 A thread that moves four neighbouring floats with one 128-bit instruction instead of four 32-bit ones
-issues a quarter of the instructions; a warp's request then covers 512 bytes. The address must be a
-multiple of 16 bytes. For A[row, column] that means: the array starts at such an address, and its leading
-dimension and the column are multiples of four floats. A misaligned access stops the kernel with an error.
+issues a quarter of the instructions. A warp's request then covers 512 bytes. The address must be a
+multiple of 16 bytes. So for A[row, column] the array must start at such an address, and its leading
+dimension and the column must be multiples of four floats. A misaligned access stops the kernel with an error.
 """
 
 from lockstep.registry import as_index, emulates
@@ -16,7 +16,7 @@ _ALIGNMENT = 16
 
 
 def _wide_store(count):
-    """Code generation for storing a tuple of `count` values, each cast to the array's type."""
+    """Return the code generator that stores a tuple of `count` values, each cast to the array's type."""
 
     def generate(context, builder, signature, arguments):
         array, index, values = signature.args
@@ -35,7 +35,7 @@ def _wide_store(count):
 
 @intrinsic
 def load4(typing_context, array, index):
-    """Load four neighbouring 4-byte elements, array[index] first, as a tuple, in one 128-bit load.
+    """Load array[index] and its three right neighbours in one 128-bit load. Return a tuple of four values.
 
     array: global, shared or local, C-contiguous, of a 4-byte type. index: an integer or a tuple of
     integers, none of them negative; the address must be a multiple of 16 bytes. PTX `ld.global.v4.f32`,
@@ -74,10 +74,10 @@ def store2(typing_context, array, index, values):
 
 
 def _copy_words(context, builder, into, out_of):
-    """Copy 16 bytes of small elements as four words, which the compiler merges.
+    """Copy 16 bytes of small elements as four words, which the compiler merges into one access.
 
-    It would move a vector of eight float16 in two pieces, and with a vector of words it would put a local
-    array of float16 into local memory.
+    The compiler would move a vector of eight float16 in two pieces. With a vector of words it would put a
+    local array of float16 into local memory.
     """
     word = ir.IntType(32)
     from_words, to_words = (builder.bitcast(pointer, word.as_pointer()) for pointer in (out_of, into))
@@ -92,9 +92,9 @@ def _copy_words(context, builder, into, out_of):
 def copy16(typing_context, destination, destination_index, source, source_index):
     """Copy 16 bytes from source[source_index] to destination[destination_index].
 
-    Both arrays have the same type, of 1 to 16 bytes, in any memory; both addresses must be multiples of 16
-    bytes. It takes one 128-bit load and one 128-bit store (an array in registers needs neither); every
-    compute capability.
+    Both arrays have the same element type, of 1 to 16 bytes, and may be in any memory. Both addresses must be
+    multiples of 16 bytes. The copy takes one 128-bit load and one 128-bit store (an array in registers needs
+    neither); every compute capability.
     """
 
     def generate(context, builder, signature, arguments):

@@ -1,11 +1,12 @@
-"""Views: parts of dynamic shared memory, and a matrix from some row on.
+"""Makes views: parts of dynamic shared memory (`carve`), and a matrix from a given row on (`rest`).
 
-On Hopper a block may have up to 227 KB of shared memory, but arrays of fixed shape only 48 KB. More must be
-requested at the launch, and the kernel gets it as one long array, `cuda.shared.array(0, float16, 1024)`.
+On Hopper a block may have up to 227 KB of shared memory, but only 48 KB of it in arrays of fixed shape. The
+launch must request any more. The kernel gets it as one long array, `cuda.shared.array(0, float16, 1024)`.
 
 A loop that runs down a matrix should move the start of a view, not an index. With `part = rest(B, k0)` the
-address of part[i, j] takes one addition per iteration, as long as i and j stay the same; that of B[k0 + i, j]
-takes a multiplication as well. Numba's own B[k0:] first checks that row k0 exists, a dozen instructions.
+address of part[i, j] takes one addition per iteration, as long as i and j stay the same. The address of
+B[k0 + i, j] takes a multiplication as well. Numba's own B[k0:] first checks that row k0 exists, which takes a
+dozen instructions.
 """
 
 from lockstep.registry import emulates
@@ -17,10 +18,10 @@ __all__ = ["carve", "rest"]
 
 @intrinsic
 def carve(typing_context, buffer, start, shape):
-    """A C-contiguous array of this shape in the one-dimensional `buffer`, from element `start` on.
+    """Return a C-contiguous array of this shape in the one-dimensional `buffer`, from element `start` on.
 
-    start: an integer; shape: a tuple of integers, known at compile time. It costs nothing: the array is only
-    an address. Every compute capability.
+    start: an integer. shape: a tuple of integers, known at compile time. The call costs nothing, because the
+    array is only an address. Every compute capability.
     """
     if not (isinstance(buffer, types.Array) and buffer.ndim == 1 and isinstance(shape, types.BaseTuple)):
         return None
@@ -56,10 +57,10 @@ def _carve(machine, buffer, start, shape):
 
 @intrinsic
 def rest(typing_context, array, start):
-    """The array from row `start` on, array[start:]; if it has one dimension, from that element on.
+    """Return the array from row `start` on, array[start:]; if it has one dimension, from that element on.
 
-    array: C-contiguous, in any memory; start: an integer, not negative, the same for all threads. Nothing is
-    checked: the kernel must not read beyond the array's end. Every compute capability.
+    array: C-contiguous, in any memory. start: an integer, not negative, the same for all threads. Nothing is
+    checked, so the kernel must not read beyond the array's end. Every compute capability.
     """
     if not (isinstance(array, types.Array) and isinstance(start, types.Integer)):
         return None

@@ -1,18 +1,18 @@
-"""wgmma: a warpgroup, four warps, multiplies tiles directly from shared memory, asynchronously.
+"""With wgmma, a warpgroup (four warps) multiplies tiles directly from shared memory, asynchronously.
 
 One instruction computes D += A B for D of 64 by N, A of 64 by 16, B of 16 by N. A and B stay in shared
-memory, in float16; only D, in float32, is in registers, N / 2 of them in each of the 128 threads. The warps
+memory, in float16. Only D, in float32, is in registers, N / 2 of them in each of the 128 threads. The warps
 queue products, commit them in groups, and wait for groups later. Until then they must not access the
-accumulators, nor overwrite the tiles.
+accumulators or overwrite the tiles.
 
-The layout of D in `acc`, a local array of N / 2 float32; lane and warp count within the warpgroup:
+`acc`, a local array of N / 2 float32, holds D in this layout; warps are numbered within the warpgroup:
 
 | | |
 |---|---|
 | row | warp * 16 + lane // 4 + e // 2 % 2 * 8 |
 | column | e // 4 * 8 + lane % 4 * 2 + e % 2 |
 
-so that a thread has pairs of neighbours in two rows of every 16 by 8 part. The tiles have the layout that
+So a thread has pairs of neighbours in two rows of every 16 by 8 part. The tiles have the layout that
 `tma_load` produces:
 
 | tile | array in shared memory | one row |
@@ -21,7 +21,7 @@ so that a thread has pairs of neighbours in two rows of every 16 by 8 part. The 
 | B | (..., panels, k, 16, 32 or 64): rows along k, elements along n; panels side by side along n | the same |
 
 *Descriptors* of 64 bits tell the hardware where a tile is: its address, the distances between its 8-row
-pieces and between its panels, and the swizzle. They are made here from the arrays' shapes.
+pieces and between its panels, and the swizzle. This module makes them from the arrays' strides.
 
 Compute capability 9.0a: Hopper only, no later generation.
 """
@@ -58,20 +58,22 @@ __all__ = [
 ]
 
 ROWS, DEPTH, LARGEST = 64, 16, 256  # m, k and the largest n of one instruction
-UNIT = 16  # bytes; descriptors count in these
+UNIT = 16  # bytes, the unit of a descriptor's fields
 WARP, WARPGROUP = 32, 128  # threads
-REGISTER_STEPS = range(24, 257, 8)  # what setmaxnreg takes
+REGISTER_STEPS = range(24, 257, 8)  # registers per thread that setmaxnreg accepts
 
 _FLOAT, _LONG, _WORD = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 
 
 def _descriptor(context, builder, kind, tile, index_type, index, panels):
-    """The descriptor of an operand: address, distance of panels and of 8 rows in units of 16 bytes, swizzle.
+    """Return the descriptor of an operand.
 
+    It holds the address, the distance of panels and of 8 rows, each in units of 16 bytes, and the swizzle.
     panels: whether the operand may be longer than a row of the tile, and so continue in the next panel.
 
-    The index is added to the finished descriptor of the array's start, in units of 16 bytes: a loop over
-    slots then costs one multiply-add per operand, not one for the address and four to fit it in.
+    The index is added, in units of 16 bytes, to the finished descriptor of the array's start. A loop over
+    slots then costs one multiply-add per operand. If the index changed the address first, it would cost one
+    multiply-add, and four instructions more to fit the address into the descriptor.
     """
     strides = unpack(builder, context.make_array(kind)(context, builder, value=tile).strides, kind.ndim)
     row = strides[-2]
@@ -94,7 +96,8 @@ def _descriptor(context, builder, kind, tile, index_type, index, panels):
     for value, stride in zip(leading, strides[:-1], strict=True):
         units = builder.trunc(builder.udiv(stride, _LONG(UNIT)), _WORD)
         offset = builder.add(offset, builder.mul(value, units))
-    low = builder.add(builder.trunc(word, _WORD), offset)  # below 2**18 bytes: no carry into the panels
+    # Addresses are below 2**18 bytes, so this sum carries nothing into the field of the panels.
+    low = builder.add(builder.trunc(word, _WORD), offset)
     high = builder.and_(word, _LONG(0xFFFFFFFF << 32))
     return builder.or_(high, builder.zext(low, _LONG))
 
@@ -104,9 +107,12 @@ def _is_tile(kind) -> bool:
 
 
 def _instruction(n: int) -> str:
-    """Operands 0 to n/2 - 1 are the new accumulators, the next n/2 the old ones, then two descriptors."""
+    """Return the PTX for n columns.
+
+    Operands 0 to n/2 - 1 are the new accumulators, the next n/2 the old ones, and two descriptors follow.
+    """
     acc = ",".join(f"${i}" for i in range(n // 2))
-    a_as_stored, b_across = 0, 1  # B's rows run along n: the instruction transposes it
+    a_as_stored, b_across = 0, 1  # B's rows run along n, so the instruction transposes B.
     return (
         f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16 "
         f"{{{acc}}}, ${n}, ${n + 1}, 1, 1, 1, {a_as_stored}, {b_across};"
@@ -117,11 +123,11 @@ def _instruction(n: int) -> str:
 def wgmma(typing_context, n, acc, a, a_index, b, b_index):
     """Queue acc += A B, where A is 64 by 16 elements of `a` from a_index on, B 16 by n of `b` from b_index.
 
-    n: a compile-time constant, a multiple of 8 up to 256. acc: local, n / 2 float32, see the table above.
-    a, b: tiles in shared memory, float16, at least three dimensions, rows of 16, 32 or 64 elements.
-    a_index: the element at A's corner, its row a multiple of 8; b_index: the element at B's corner, in the
-    first of its panels. All 128 threads of a warpgroup must execute it together. PTX `wgmma.mma_async`;
-    compute capability 9.0a.
+    n: a compile-time constant, a multiple of 8 up to 256. acc: a local array of n / 2 float32, in the layout
+    of the module's first table. a, b: tiles in shared memory, float16, at least three dimensions, rows of 16,
+    32 or 64 elements. a_index: the element at A's corner; its row is a multiple of 8. b_index: the element at
+    B's corner, in the first of its panels. All 128 threads of a warpgroup must execute it together. PTX
+    `wgmma.mma_async`; compute capability 9.0a.
     """
     count = literal(n)
     if count is None or not (_is_tile(a) and _is_tile(b)) or acc.dtype != types.float32:
@@ -151,9 +157,9 @@ def wgmma(typing_context, n, acc, a, a_index, b, b_index):
 
 @intrinsic
 def wgmma_fence(typing_context):
-    """Order this warp's own accesses to the accumulators before the products queued next.
+    """Order this warp's own accesses to the accumulators before the products that it queues next.
 
-    It is needed before the first `wgmma`, and whenever the kernel itself has accessed the accumulators. PTX
+    A kernel needs it before the first `wgmma`, and whenever it has accessed the accumulators itself. PTX
     `wgmma.fence.sync.aligned`; compute capability 9.0a.
     """
     return types.void(), no_operands("wgmma.fence.sync.aligned;", "wgmma_fence")
@@ -172,7 +178,7 @@ def wgmma_commit(typing_context):
 def wgmma_wait(typing_context, pending):
     """Wait until at most `pending` of the newest groups are unfinished; 0 waits for all.
 
-    pending: a compile-time constant. The tiles of the finished groups may be filled again; the
+    pending: a compile-time constant. The tiles of the finished groups may be filled again. The
     accumulators may be used after a wait for 0. PTX `wgmma.wait_group.sync.aligned`; compute capability 9.0a.
     """
     if literal(pending) is None:
@@ -220,7 +226,8 @@ def registers_up(typing_context, count):
 class _Tile:
     """The part of a shared array that is one operand of one instruction, in the running warp or block.
 
-    rows: rows of the operand; places: for each of its columns, the distance from the first, in elements.
+    rows: the operand's number of rows. places: for each of its columns, the distance in elements from the
+    start of the same row in the operand's first panel.
     """
 
     def __init__(self, machine, array, index, rows: int, width: int):
@@ -235,7 +242,7 @@ class _Tile:
         )
 
     def problem(self) -> tuple[str, str] | None:
-        """The kind and the message of a finding, if the operand cannot be there."""
+        """Return the kind and the message of a finding if the operand cannot be there, else None."""
         *_, row, column = self.index
         panels, length = self.array.shape[-3:-2] and self.array.shape[-3], self.array.shape[-1]
         name = f"{self.array.name}[{', '.join(map(str, self.index))}]"
@@ -259,12 +266,15 @@ class _Tile:
         return None
 
     def cells(self, first_row: int = 0, rows: int | None = None) -> np.ndarray:
-        """Positions in the array's storage, (rows, columns), swizzled."""
+        """Return the operand's positions in the array's storage, in elements, (rows, columns), swizzled."""
         line = np.arange(first_row, first_row + (rows or self.rows)) * self.array.strides[-2]
         return swizzled((self.first + line[:, None] + self.places) * 2, self.row_bytes) // 2
 
     def count(self, machine, requests: int, rows: int):
-        """Count reads of `rows` rows as 8 by 8 matrices, one wavefront each if no two rows share a bank."""
+        """Count `requests` reads of `rows` rows, as reads of 8 by 8 matrices.
+
+        A matrix takes one wavefront if no two of its rows share a bank.
+        """
         columns = self.cells(0, rows)[:, ::8] * 2
         wavefronts = matrix_wavefronts(columns.T.reshape(-1, 8))
         matrices = columns.size // 8
@@ -274,7 +284,7 @@ class _Tile:
 
 
 def _lanes_of(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row (within the warp's 16) and column of acc[e] in each lane, (n / 2, 32)."""
+    """Return the row (within the warp's 16) and the column of acc[e] in each lane, both (n / 2, 32)."""
     e, lane = np.arange(n // 2)[:, None], np.arange(WARP)
     return lane // 4 + e // 2 % 2 * 8, e // 4 * 8 + lane % 4 * 2 + e % 2
 
@@ -290,7 +300,7 @@ def _multiply(machine, n, acc, a, a_index, b, b_index):
     linear = machine.active_values(machine.chunk.geometry.linear)
     machine.count_arithmetic(machine.site, "mma", acc.dtype, ROWS * DEPTH * n // WARPGROUP)
     left.count(machine, len(linear) // WARP, ROWS // 4)
-    right.count(machine, int((linear % WARPGROUP == 0).sum()), DEPTH)  # one request serves the four warps
+    right.count(machine, int((linear % WARPGROUP == 0).sum()), DEPTH)  # One request serves the four warps.
     if machine.log is not None:
         return
     for tile in (left, right):
@@ -302,7 +312,7 @@ def _multiply(machine, n, acc, a, a_index, b, b_index):
 
 
 def _queue(machine, n, acc, left, right):
-    """Record what the product reads; compute it when it is waited for."""
+    """Record what the product reads, and queue its computation until a warp waits for it."""
     site, warp = machine.site, machine.unit
     machine.require_accumulator(site, acc)
     own_rows = left.cells(warp.number % 4 * (ROWS // 4), ROWS // 4)

@@ -1,27 +1,27 @@
-"""WMMA: CUDA's first interface to the Tensor Cores, 16 by 16 by 16 and with a hidden layout.
+"""WMMA, CUDA's first interface to the Tensor Cores, multiplies 16 by 16 matrices in a hidden layout.
 
-A warp loads a fragment of A and one of B from shared memory, multiplies and accumulates, and stores the
-accumulators:
+A warp loads a fragment of A and a fragment of B from shared memory, multiplies and accumulates, and stores
+the accumulators:
 
     wmma_load_a(a, As, (y, p), ROW_MAJOR)      a: 16 float16 per lane
     wmma_load_b(b, Bs, (p, x), ROW_MAJOR)      b: 16 float16 per lane
     wmma_mma(acc, a, b, ROW_MAJOR, ROW_MAJOR)  acc: 8 float32 or 8 float16 per lane
     wmma_store(Cs, (0, 0), acc, ROW_MAJOR)
 
-Which lane holds which elements is unspecified. So a kernel can only do the same to all elements of a
-fragment: set them to zero, multiply them by alpha. All lanes of a warp must take part, with the same index.
+Which lane holds which elements is unspecified. So a kernel can only treat all elements of a fragment alike:
+set them to zero, multiply them by alpha. All lanes of a warp must take part, with the same index.
 
 In memory a matrix is ROW_MAJOR, array[row, column], or COL_MAJOR, array[column, row]; the second-last stride
 of the array is WMMA's leading dimension. It must be a multiple of 16 bytes, and the matrix must start at a
 multiple of 32 bytes. (The PTX manual requires 32 bytes of every row; the CUDA C++ manual and the hardware
 require 16.)
 
-On compute capability 8.0 to 9.0, the machine code shows what the compiler makes of it: a load is one
-`ldmatrix` of four 8 by 8 matrices, transposed where the order in memory requires it, and fills the registers
-twice (elements 8 to 15 repeat 0 to 7); a multiplication is two `mma.sync` m16n8k16; a store is four stores
+On compute capability 8.0 to 9.0, the machine code shows what the compiler makes of it. A load is one
+`ldmatrix` of four 8 by 8 matrices, transposed where the order in memory requires it. It fills the registers
+twice (elements 8 to 15 repeat 0 to 7). A multiplication is two `mma.sync` m16n8k16. A store is four stores
 of 64 bits per lane (float32) or of 32 bits (float16), or eight of 32 bits for float32 in COL_MAJOR. The
-emulator counts these, and assumes that older GPUs do the same; tests compare its counts with the recorded
-hardware counters.
+emulator counts these instructions, and assumes that older GPUs do the same. Tests compare its counts with the
+recorded hardware counters.
 
 Compute capability 7.0 and newer.
 """
@@ -65,7 +65,7 @@ def _order(instruction, layout) -> str:
 
 
 def _accumulator(instruction, acc) -> tuple:
-    """(LLVM type, PTX's letter for it, PTX's type, registers) of a fragment of accumulators."""
+    """Return (LLVM type, PTX's letter, PTX's type, number of registers) of a fragment of accumulators."""
     check_fragment(instruction, acc, types.float32, types.float16)
     return (ir.FloatType(), "f", "f32", 8) if acc.dtype == types.float32 else (_WORD, "r", "f16", 4)
 
@@ -75,13 +75,13 @@ def _registers(start, count) -> str:
 
 
 def _place(context, builder, array_type, array, index_type, index):
-    """Shared address and leading dimension of a matrix."""
+    """Return the shared address and the leading dimension of a matrix."""
     pointer = element_pointer(context, builder, array_type, array, index_type, index)
     return [shared_address(builder, pointer), row_length(context, builder, array_type, array)]
 
 
 def _load(matrix, signature_types):
-    """Typing and code of wmma.load for matrix "a" or "b"."""
+    """Return the type and the code generator of wmma.load for matrix "a" or "b"."""
     fragment, array, index, layout = signature_types
     check_fragment(f"wmma_load_{matrix}", fragment, types.float16)
     order = _order(f"wmma_load_{matrix}", layout)
@@ -120,9 +120,9 @@ def wmma_load_b(typing_context, fragment, array, index, layout):
 
 @intrinsic
 def wmma_mma(typing_context, acc, a, b, a_layout, b_layout):
-    """acc += a @ b, each 16 by 16, for the fragments of a warp.
+    """Add a @ b to acc, each 16 by 16, for the fragments of a warp.
 
-    acc: a local array of 8 float32 or 8 float16: the type of the accumulation. a, b: local arrays
+    acc: a local array of 8 float32 or 8 float16, which is the type of the accumulation. a, b: local arrays
     of 16 float16, loaded with these layouts. PTX `wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32` (or
     `.f16.f16`, and `.col` for an operand); compute capability 7.0.
     """
@@ -178,7 +178,7 @@ def wmma_store(typing_context, array, index, acc, layout):
 # ---- emulation ----
 
 _LANE = np.arange(32)
-_ROWS, _COLUMNS = _LANE % 16, _LANE // 16 * 8  # where in the tile the row of 8 that a lane loads starts
+_ROWS, _COLUMNS = _LANE % 16, _LANE // 16 * 8  # the start, in the tile, of the row of 8 that each lane loads
 _LINE, _PAIR = _LANE // 4, _LANE % 4 * 2
 _IN_PAIRS = [(_LINE + 8 * i, _PAIR + 8 * j) for j in range(2) for i in range(2)]
 _ONE_BY_ONE = [(_PAIR + e + 8 * j, _LINE + 8 * i) for j in range(2) for i in range(2) for e in range(2)]
@@ -208,7 +208,7 @@ def _checked_place(machine, name, array, index, *dtypes) -> tuple:
 
 
 def _offset(machine, index, rows, columns) -> tuple:
-    """The index of each lane's element: `rows` and `columns` away from the start of the matrix."""
+    """Return the index of each lane's element, `rows` and `columns` away from the start of the matrix."""
     *front, row, column = index
     return (
         *front,
