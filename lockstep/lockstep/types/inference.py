@@ -1,10 +1,10 @@
 """Finds the types of a function's variables before it runs, as Numba does.
 
-Numba types a kernel as a whole, whichever branches its threads will take. So does this module: it translates
+Numba types a kernel as a whole, whichever branches its threads will take. So does this module. It translates
 the function a second time, as a list of steps without jumps in which every version of a variable has a name
 of its own (:mod:`.versions`). It runs the steps with numbers of which only the type is known, until no type
-changes any more. If a variable then has several types, the kernel is translated again, as
-:class:`.versions.Split` rewrites it.
+changes any more. If a variable then has several types, :class:`.versions.Split` rewrites the kernel, and the
+result is translated.
 """
 
 import ast
@@ -42,16 +42,16 @@ from .local_indices import KNOWN
 from .translation import Scopes, Translator, cached, place_all, translate
 from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_number, variable_of
 
-_SPLITS_KEPT = 32  # for each program
-_FIXED = (type, np.dtype, Emulation, Function, Special, Type)  # a kernel always means the same by them
-_PASSES = 32  # any loop needs fewer: a type is widened a few times at most
+_SPLITS_KEPT = 32  # rewritings that each program keeps
+_FIXED = (type, np.dtype, Emulation, Function, Special, Type)  # They never change.
+_PASSES = 32  # Any loop needs fewer, because a type is widened a few times at most.
 
 
 # ---- kinds: the types of values ----
 
 
 class Thing(NamedTuple):
-    """The type of a value that is not a number. Arrays of one dtype and number of dimensions share it."""
+    """The type of a value that is not a number. Arrays of equal dtype and number of dimensions share it."""
 
     what: tuple
 
@@ -72,7 +72,7 @@ def kind_of(value):
 
 
 class NoCommonArray(KernelTypeError):
-    """A variable or a choice would be one of two arrays that differ in type."""
+    """An error for a variable or a choice that would be one of two arrays of different types."""
 
 
 def _is_array(kind) -> bool:
@@ -85,7 +85,10 @@ def _described(kind: Thing) -> str:
 
 
 def unified(a, b):
-    """Return the kind of a variable that has these kinds on two paths. Raises KernelTypeError without one."""
+    """Return the kind of a variable that has these kinds on two paths.
+
+    Raises KernelTypeError if there is no such kind.
+    """
     if a == b:
         return a
     if isinstance(a, str) and isinstance(b, str):
@@ -100,7 +103,7 @@ def unified(a, b):
 
 
 def of_kind(kind, like):
-    """Return a value of this kind of which nothing else is known; ``like`` may be of a narrower kind."""
+    """Return a value of which only the kind is known. ``like``: a value of this kind or a narrower one."""
     if isinstance(kind, str):
         return unknown(kind)
     return tuple(map(of_kind, kind, like)) if type(kind) is tuple else like
@@ -132,17 +135,20 @@ def _without_data(array: DeviceArray) -> DeviceArray:
 
 
 class Program(NamedTuple):
-    """A function as a list of steps. ``code`` takes the machine, a :class:`Types` and the arguments."""
+    """A function as a list of steps.
+
+    ``code`` defines a function that takes the machine, a :class:`Types` and the arguments.
+    """
 
     versions: Versions
     code: object
     bindings: list
     sites: dict  # number -> Site
-    splits: dict  # what the types of a launch depend on -> Split
+    splits: dict  # key of all that the types of a launch depend on -> Split
 
 
 class _Renamed(Rewriter):
-    """Gives every name that of the version it refers to."""
+    """A rewriter that replaces each variable's name with the name of the version it refers to."""
 
     def __init__(self, versions):
         self.versions = versions
@@ -155,7 +161,7 @@ class _Renamed(Rewriter):
 
     def copy_AugAssign(self, node):
         if not isinstance(node.target, ast.Name) or id(node.target) not in self.versions.loads:
-            return self.plain(node)  # it is an element, or code that nothing reaches
+            return self.plain(node)  # The target is an element, or no path reaches the statement.
         old, new = self.versions.loads[id(node.target)], self.versions.stores[id(node.target)]
         assign = self.augmented(node, old.name, new.name)
         assign.value.operation = self.operation.get(id(node))
@@ -176,10 +182,14 @@ class _Renamed(Rewriter):
 
 
 class _Steps(Translator):
-    """Translates a function into the steps of its versions."""
+    """A translator of a function into the steps that define its versions."""
 
     def program(self) -> Program:
-        """Make the steps. Raises NoVersions, and UnsupportedKernel where the translation that runs would."""
+        """Return the function as steps.
+
+        Raises NoVersions if variables cannot be followed, and UnsupportedKernel where the translation that
+        runs would raise it.
+        """
         self.prepare()
         versions = self.versions = Versions(self.definition, lambda test: self._decided(test) is not None)
         self.renamed = _Renamed(versions)
@@ -226,16 +236,16 @@ class _Steps(Translator):
         return self._guarded(new, step) if new else []
 
     def _tells(self, node) -> bool:
-        """Does a node tell anything about the type of a version, a choice, an operation or the result?"""
+        """Tell whether a node affects the type of a version, a choice, an operation or the result."""
         if isinstance(node, ast.Return):
             return True
         known = [self.versions.stores, self.renamed.number]
-        if not isinstance(node, ast.Expr):  # a call that is a statement has no type that matters
+        if not isinstance(node, ast.Expr):  # The type of a call that is a statement does not matter.
             known.append(self.renamed.operation)
         return any(id(part) in numbers for part in walk(node) for numbers in known)
 
     def _guarded(self, new, step):
-        """Skip a step on a path that Numba drops, and note a step that fails: it tells no type."""
+        """Return a step's code, which skips the step on a path that Numba drops, and notes if it fails."""
         at, unknown = self._line_of(step.node), self._stored_by(step.node)
         handler = ast.ExceptHandler(
             self._expression("_T.failures", self.definition),
@@ -247,7 +257,7 @@ class _Steps(Translator):
         return new if test is None else [ast.If(test, new, [])]
 
     def _line_of(self, node) -> int:
-        if isinstance(node, Version) and node.sources:  # paths come together here
+        if isinstance(node, Version) and node.sources:  # A meeting has no line, but the paths' ends have.
             node = node.sources[0][1].node
         return getattr(node, "lineno", self.definition.lineno)
 
@@ -281,7 +291,7 @@ class _Steps(Translator):
         number = self.versions.returns.index(node)
         return self._fill(f"_T.returned({number}, _VALUE)", node, _VALUE=value)
 
-    # ---- what differs from the translation that runs ----
+    # ---- overrides where the steps differ from the translation that runs ----
 
     def _new_value(self, name, value, at):
         return self._expression(f"_T.define({self.number_of[name]}, _VALUE)", at, _VALUE=value)
@@ -297,10 +307,10 @@ class _Steps(Translator):
         return self._expression("_T.grown(_NUMBER, _VALUE)", node, _NUMBER=number, _VALUE=new)
 
     def _fused(self, node):
-        return None  # each operation has a type of its own
+        return None  # Each operation has a type of its own, so none are fused.
 
     def _chosen(self, node, alive, parts):
-        """Return code for a choice; ``alive``: code that says which of its parts Numba keeps."""
+        """Return code for a choice. ``alive``: code that tells which of the parts Numba compiles."""
         thunks = [self._expression("lambda: _PART", node, _PART=part) for part in parts]
         return self._expression(
             f"_T.chosen({node.number}, _ALIVE, _PARTS)", node, _ALIVE=alive, _PARTS=thunks
@@ -315,7 +325,7 @@ class _Steps(Translator):
 
     def _of_BoolOp(self, node):
         parts = [self._value(part) for part in node.values]
-        if node.number is None:  # only its truth matters
+        if node.number is None:  # Only the truth of such an expression matters.
             return self._expression("_T.tested(_PARTS)", node, _PARTS=parts)
         unknown = ast.Constant(None)
         outcomes = ast.Tuple([self._decided(part) or unknown for part in node.values[:-1]], ast.Load())
@@ -328,10 +338,10 @@ class _Steps(Translator):
         return self._value(node)
 
     def _check_shape(self, node, kind):
-        pass  # the translation that runs checks it
+        pass  # The translation that runs checks the shape.
 
     def _grade(self, index):
-        return KNOWN  # the translation that runs decides where arrays stay
+        return KNOWN  # The translation that runs decides which arrays stay in registers.
 
     # ---- tests with a constant outcome ----
 
@@ -368,7 +378,7 @@ class _Steps(Translator):
         return ast.copy_location(ast.Compare(parameter, test.ops, [ast.Constant(None)]), test)
 
     def _constant(self, node, follow=True):
-        """Return code for a number, an outside constant, or a variable that always holds one; else None."""
+        """Return code for a literal, an outside constant or a variable that holds only one, else None."""
         if isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float, complex)):
             return ast.Constant(node.value)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -401,7 +411,7 @@ def steps_of(function, device, environment) -> Program | None:
 
 
 class Types:
-    """Collects the types of one function for given arguments while its steps run."""
+    """The types of one function for given arguments, as its steps find them."""
 
     failures = Exception
 
@@ -415,7 +425,7 @@ class Types:
         self.changed, self.passes = True, 0
 
     def again(self) -> bool:
-        """Start another pass if the last one has changed a type."""
+        """Start another pass if the last one changed a type. Return whether one starts."""
         if not self.changed or self.passes == _PASSES:
             return False
         self.changed, self.failed_steps = False, []
@@ -439,16 +449,16 @@ class Types:
                     )
 
     def _may_differ(self, version) -> bool:
-        """Does the variable have another type elsewhere, so that Numba needs a type that holds both?
+        """Tell whether the variable is a number elsewhere, so that Numba needs a type that holds both.
 
-        If one of them is None, there always is such a type.
+        If the variable is None somewhere, such a type always exists.
         """
         others = zip(self.versions.all, self.kinds)
         known = [kind for other, kind in others if other.variable == version.variable]
         return _NOTHING not in known and any(map(is_number, known))
 
     def define(self, number, value):
-        """Note the kind of a version; return a value of that kind."""
+        """Record the kind of a version. Return a value of that kind."""
         if isinstance(value, Unbound):
             return value
         kind, known = kind_of(value), self.kinds[number]
@@ -463,9 +473,9 @@ class Types:
 
     @staticmethod
     def meet(*values):
-        """Return the value where versions come together; those that no path defines do not count."""
+        """Return the value where versions come together. Versions that no path defines have no effect."""
         values = [value for value in values if not isinstance(value, Unbound)]
-        if any(value is not None for value in values):  # a None does not change the type of the others
+        if any(value is not None for value in values):  # None does not change the type of the others.
             values = [value for value in values if value is not None]
         if not values:
             return Operations.unbound
@@ -490,7 +500,7 @@ class Types:
         return [*alive, True]
 
     def chosen(self, number, alive, *parts):
-        """Return the value of a choice between those ``parts()`` that are alive."""
+        """Return the value of a choice. ``alive``: for each of ``parts``, whether it may be the value."""
         values = [self._tried(part) if here else None for part, here in zip(parts, alive)]
         alive = [here and not isinstance(value, Unbound) for here, value in zip(alive, values)]
         if not any(alive):
@@ -502,7 +512,10 @@ class Types:
         return of_kind(whole, values[alive.index(True)])
 
     def _tried(self, part):
-        """Return ``part()``. In the first passes it may depend on the unknown result of a recursive call."""
+        """Return ``part()``, or ``unbound`` if it fails in the first two passes.
+
+        In these it may depend on the result of a recursive call, which is not known yet.
+        """
         try:
             return part()
         except KernelTypeError:
@@ -512,7 +525,7 @@ class Types:
             return Operations.unbound
 
     def grown(self, number, value):
-        """Return the outcome of an operation. Like a variable's, its type widens to hold all found so far."""
+        """Return the outcome of an operation, in a type that holds all outcomes found so far."""
         if isinstance(value, Unbound):
             return value
         kind, known = kind_of(value), self.operations[number]
@@ -526,12 +539,12 @@ class Types:
 
     def returned(self, number, value):
         if kind_of(value) != kind_of(self.values[number]):
-            self.changed = True  # recursive calls need another pass
+            self.changed = True  # Recursive calls need another pass.
         self.values[number] = value
 
     @property
     def result(self):
-        """The value of a call: its type holds everything that the function returns."""
+        """The value of a call, of a type that holds everything the function returns."""
         values = [value for value in self.values if value is not None]
         if values:
             return self.meet(*values)
@@ -574,14 +587,14 @@ class _Range:
 
 
 class _NoLog(Log):
-    """Notes nothing: what iterations tally does not matter for types."""
+    """A log that records nothing, because the counts of iterations do not matter for types."""
 
     def note(self, key, number):
         pass
 
 
 class Typing(Operations):
-    """Finds types: no lane is active, nothing is counted, and numbers have no values."""
+    """A machine that only finds types: no lane is active, it counts nothing, and numbers have no values."""
 
     only_types, warp_by_warp = True, False
 
@@ -609,7 +622,7 @@ class Typing(Operations):
         return _Range(type_of_range([self._dtype(bound) for bound in bounds]))
 
     def element(self, values):
-        """Return an element of what a loop runs over."""
+        """Return an element of the values that a loop runs over."""
         if isinstance(values, tuple):
             return Types.meet(*values)
         if hasattr(values, "at"):
@@ -617,14 +630,14 @@ class Typing(Operations):
         return next(iter(values))
 
     def together(self, call, function, mask, operands):
-        """A call that the lanes of a warp execute together."""
+        """Return the result of a call that the lanes of a warp execute together."""
         return function(self, call, mask, *operands)
 
     def barrier_vote(self, site, predicate, combine):
         return unknown(np.int32)
 
     def barrier(self, *_):
-        """Calls that give no value do nothing."""
+        """Do nothing, because such a call gives no value."""
 
     warp_barrier = fence = start_copy = advise_registers = barrier
 
@@ -671,8 +684,8 @@ class Typed:
         self.function, self.device, self.program, self.space = function, device, program, space
         self.code, self.unset = self._defined(translation), translation.unset
         self.steps = None if program is None else _function_of(program.code, "_steps", space)
-        self.variants: dict = {}  # kinds of the arguments -> the code for them, kinds of what may be unset
-        self.types: dict = {}  # kinds of the arguments -> what is known about the types
+        self.variants: dict = {}  # kinds of arguments -> (code, kinds of unset variables)
+        self.types: dict = {}  # kinds of the arguments -> Types
 
     def _defined(self, translation):
         return _function_of(translation.code, translation.tree.body[0].name, self.space)
@@ -695,7 +708,7 @@ class Typed:
         return code
 
     def _split(self, machine, key, arguments) -> Split:
-        """Return how to rewrite the function for these arguments. Like launches share one answer."""
+        """Return how to rewrite the function for these arguments. Launches with equal keys share it."""
         try:
             known = self._launch_key(machine, arguments)
         except _NotKept:
@@ -708,7 +721,7 @@ class Typed:
         return splits[known]
 
     def _launch_key(self, machine, arguments) -> tuple:
-        """Return all that the types in a kernel can depend on. Raises _NotKept where that is hard to tell."""
+        """Return a key of all that the types in a kernel can depend on. Raises _NotKept if it has none."""
         if self.device:
             raise _NotKept
         outside = tuple(
@@ -729,14 +742,14 @@ class Typed:
                 machine.typing = Typing(machine)
             types = self.types[key] = Types(
                 self.program.versions
-            )  # a recursive call finds what is known so far
+            )  # A recursive call finds the types known so far.
             self.steps(machine.typing, types, *map(_blank, arguments))
             types.check(self.function)
         return self.types[key]
 
 
 class _NotKept(Exception):
-    """The types may depend on more than can be compared."""
+    """An error for types that may depend on values which have no key."""
 
 
 def _key_of_argument(value):
@@ -746,7 +759,10 @@ def _key_of_argument(value):
 
 
 def _key_of(value):
-    """Return a key. It is equal for values that make no difference to the types in a kernel."""
+    """Return a key that is equal for two values only if the types in a kernel are the same for both.
+
+    Raises _NotKept for a value that has no key.
+    """
     if value is None or isinstance(value, (bool, int, float, complex, np.generic)):
         return type(value), repr(value)
     if type(value) is tuple:

@@ -1,11 +1,11 @@
-"""Grades the indices of local arrays: those that the compiler knows leave an array in registers.
+"""Grades how well the compiler knows the indices of local arrays, which decides what stays in registers.
 
 A register has no address. The compiler keeps a local array in registers if it knows, for each access, which
-element is meant; otherwise it puts the array in local memory. It knows more than constants: it unrolls loops,
-`while` loops too, and then their counters are numbers. The grades here agree with what it made of the answers
-in tests/checks/register_answers.py, for compute capability 8.0, 8.6 and 9.0 (numba-cuda 0.30.4). They follow
-from the source alone, so they can be wrong where the compiler decides by the size of the code. On a GPU, a
-kernel's ``get_local_mem_per_thread()`` tells what the compiler has done.
+element is meant. Otherwise it puts the array in local memory. It knows more than constants: it unrolls loops,
+`while` loops too, and then their counters are numbers. The grades here agree with what the compiler did with
+the answers in tests/checks/register_answers.py, for compute capability 8.0, 8.6 and 9.0 (numba-cuda 0.30.4).
+They follow from the source alone, so they can be wrong where the compiler decides by the size of the code. On
+a GPU, a kernel's ``get_local_mem_per_thread()`` tells what the compiler has done.
 """
 
 import ast
@@ -19,33 +19,36 @@ from lockstep.reading.trees import walk
 
 from .versions import Version, Versions
 
-UNKNOWN, COUNTED, KNOWN = range(3)  # KNOWN once loops are unrolled; COUNTED in a loop of unknown length
-KEEP_COUNTING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)  # these make a COUNTED number of a COUNTED one
-COUNTED_ELEMENTS = 12  # so many stay in registers if a `for` loop of unknown length adds to them; 16 do not
+# A number is KNOWN if it is a constant once loops are unrolled. It is COUNTED if a loop of unknown length
+# counts it up or down.
+UNKNOWN, COUNTED, KNOWN = range(3)
+KEEP_COUNTING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)  # Their results for COUNTED numbers are COUNTED.
+# If a `for` loop of unknown length adds to an array, 12 elements stay in registers, but not 16.
+COUNTED_ELEMENTS = 12
 
 
 @dataclass(frozen=True)
 class Callees:
-    """Questions that the analysis asks about calls. Each takes the node of an expression."""
+    """The functions that answer the analysis's questions about calls. Each takes an expression's AST node."""
 
     range_bounds: Callable[[ast.expr], list | None]  # the bounds of `range(...)`, None for anything else
-    is_lanewise: Callable[[ast.Call], bool]  # does the outcome depend on the arguments' values alone?
-    is_declaration: Callable[[ast.expr], bool]  # does it declare a shared or local array?
-    loops_over: Callable[[ast.expr], bool]  # is it `enumerate(...)` or `zip(...)`?
+    is_lanewise: Callable[[ast.Call], bool]  # whether the outcome depends on the arguments' values alone
+    is_declaration: Callable[[ast.expr], bool]  # whether it declares a shared or local array
+    loops_over: Callable[[ast.expr], bool]  # whether it is `enumerate(...)` or `zip(...)`
 
 
 class LocalIndices:
-    """Finds the grade of each index in a function: UNKNOWN, COUNTED or KNOWN.
+    """The grades of the indices in one function: UNKNOWN, COUNTED or KNOWN.
 
-    constants: names from outside, and parameters, that count as known. Raises NoVersions if a variable
-    cannot be followed.
+    constants: the names from outside and the parameters whose values the compiler knows. Raises NoVersions
+    if a variable cannot be followed.
     """
 
     def __init__(self, definition: ast.FunctionDef, constants: set[str], callees: Callees):
         self.constants, self.callees = constants, callees
         self.versions = Versions(definition, lambda test: False)
         self.sources: dict[Version, tuple[str, Any]] = {}
-        self.asked: set[int] = set()  # loops, by their ids
+        self.asked: set[int] = set()  # ids of the loops whose bounds are being examined
         self._find_sources(definition)
         self.grades = dict.fromkeys(self.versions.all, KNOWN)
         self._lower()
@@ -72,7 +75,7 @@ class LocalIndices:
     def _add(self, target, kind, node):
         if isinstance(target, ast.Name):
             version = self.versions.stores.get(id(target))
-            if version is not None:  # otherwise nothing reaches it
+            if version is not None:  # Otherwise no path reaches the assignment.
                 self.sources[version] = kind, node
         elif isinstance(target, (ast.Tuple, ast.List)):
             for position, part in enumerate(target.elts):
@@ -118,7 +121,7 @@ class LocalIndices:
         return grade
 
     def _wanders(self, version) -> bool:
-        """Does a loop of unknown length change the variable, and not by a known step each time?"""
+        """Tell whether a loop of unknown length changes the variable by anything but a known step."""
         loop = version.sources[0][1].node if version.sources else None
         rolled = isinstance(loop, ast.For) and self._length(loop.iter) < KNOWN
         rolled = rolled or (isinstance(loop, ast.While) and not self._is_bounded(loop))
@@ -137,7 +140,7 @@ class LocalIndices:
         return False
 
     def _counts_on(self, version) -> bool:
-        """Is one of the values that meet computed from another, as in ``if ...: i += 1``?"""
+        """Tell whether one of the values that meet is computed from another, as in ``if ...: i += 1``."""
         others = {source for source, _ in version.sources}
         return any(others & self._used_by(source) for source in others)
 
@@ -152,7 +155,7 @@ class LocalIndices:
     # ---- loops ----
 
     def _length(self, node) -> int:
-        """Return a grade: KNOWN if the compiler knows how often a loop over this runs."""
+        """Return the grade of how often a loop over ``node`` runs."""
         bounds = self.callees.range_bounds(node)
         if bounds is not None:
             return self._length_of_range(bounds)
@@ -161,7 +164,7 @@ class LocalIndices:
             return min(map(self._length, own), default=UNKNOWN)
         if isinstance(node, ast.Tuple) or self._is_tuple(node):
             return KNOWN
-        return UNKNOWN  # it is an array, whose elements are found by their addresses
+        return UNKNOWN  # A loop over an array finds the elements by their addresses.
 
     def _length_of_range(self, bounds) -> int:
         start, stop, step = self._as_three(bounds)
@@ -176,7 +179,7 @@ class LocalIndices:
         return start, bounds[min(1, len(bounds) - 1)], step
 
     def _is_tuple(self, node) -> bool:
-        """Is it a name for a tuple, such as ``load4`` returns, and not for an array?"""
+        """Tell whether a node is a name for a tuple, such as ``load4`` returns, and not for an array."""
         if not isinstance(node, ast.Name):
             return False
         version = self.versions.loads.get(id(node))
@@ -198,9 +201,9 @@ class LocalIndices:
         return self.of(node)
 
     def _is_bounded(self, loop: ast.While) -> bool:
-        """Does the test, or an exit, keep a loop to a known number of iterations?"""
+        """Tell whether the test, or a break, limits a loop to a known number of iterations."""
         if id(loop) in self.asked:
-            return True  # assume so while the question is open
+            return True  # The bound depends on itself: assume it holds, and let the other parts decide.
         self.asked.add(id(loop))
         try:
             return self._test_bounds(loop)
@@ -216,12 +219,12 @@ class LocalIndices:
         return self._bounds(test)
 
     def _is_bounded_exit(self, node) -> bool:
-        """Is it an exit with known bounds, such as ``if i == R: break``?"""
+        """Tell whether a statement is an exit with known bounds, such as ``if i == R: break``."""
         breaks = isinstance(node, ast.If) and any(isinstance(n, ast.Break) for n in node.body)
         return breaks and self._bounds(node.test)
 
     def _bounds(self, test) -> bool:
-        """Are both sides of a test known, or is their difference known?"""
+        """Tell whether all sides of a test are known, or the difference of its two sides."""
         if not isinstance(test, ast.Compare):
             return False
         parts = test.left, *test.comparators
@@ -230,7 +233,7 @@ class LocalIndices:
         return len(parts) == 2 and not any(self._difference(*parts).values())
 
     def _is_capped(self, node) -> bool:
-        """Is it ``min(R, ...)`` with a known R, or a variable that holds it?"""
+        """Tell whether an expression is ``min(R, ...)`` with a known R, or a variable that holds it."""
         if isinstance(node, ast.Name):
             kind, value = self.sources.get(self.versions.loads.get(id(node)), ("", None))
             return kind == "value" and not isinstance(value, ast.Name) and self._is_capped(value)
@@ -255,12 +258,12 @@ class LocalIndices:
             counts = isinstance(node.op, KEEP_COUNTING)
             return KNOWN if grades == {KNOWN} else COUNTED if counts else UNKNOWN
         if isinstance(node.op, (ast.Add, ast.Sub)) and not any(self._terms(node, 1).values()):
-            # what is unknown cancels out, as in `y - y0` in a loop over `range(y0, y0 + TM)`
+            # The unknown terms cancel out, as in `y - y0` in a loop over `range(y0, y0 + TM)`.
             return min(map(self._of_counting, self._used(node)), default=KNOWN)
         return UNKNOWN
 
     def _of_counting(self, version) -> int:
-        """Return how well a variable is known, apart from the value that it begins with in a loop."""
+        """Return the grade of how far a loop has counted a variable, whatever value it begins with."""
         kind, node = self.sources.get(version, ("", None))
         if kind == "iteration":
             return self._length(node.iter)
@@ -279,7 +282,7 @@ class LocalIndices:
     def _of_Attribute(self, node):
         return KNOWN if node.attr in ("size", "shape") and self._is_declared(node.value) else UNKNOWN
 
-    def _of_Subscript(self, node):  # it is an element of a tuple
+    def _of_Subscript(self, node):  # Only an element of a tuple can be known.
         return self.of(node.value) if isinstance(node.slice, ast.Constant) else UNKNOWN
 
     def _of_Slice(self, node):
@@ -290,7 +293,7 @@ class LocalIndices:
         return min(map(self.of, node.elts), default=KNOWN)
 
     def _of_IfExp(self, node):
-        return min(self.of(node.body), self.of(node.orelse))  # the compiler copies the loop for each of them
+        return min(self.of(node.body), self.of(node.orelse))  # The compiler copies the loop for both values.
 
     def _of_Compare(self, node):
         return KNOWN if self._all_known((node.left, *node.comparators)) else UNKNOWN
@@ -302,7 +305,7 @@ class LocalIndices:
         return all(self.of(part) == KNOWN for part in parts)
 
     def _is_length_of_array(self, node: ast.Call) -> bool:
-        """Is it ``len(acc)`` of a declared array?"""
+        """Tell whether a call is ``len(acc)`` of a declared array."""
         return ast.unparse(node.func) == "len" and len(node.args) == 1 and self._is_declared(node.args[0])
 
     def _is_declared(self, node) -> bool:
@@ -310,14 +313,14 @@ class LocalIndices:
             return False
         version = self.versions.loads.get(id(node))
         if version in self.versions.parameters:
-            return version.variable in self.constants  # the call of a device function knows it
+            return version.variable in self.constants  # Each call of a device function knows its array.
         kind, value = self.sources.get(version, ("", None))
         return kind == "value" and self.callees.is_declaration(value)
 
     # ---- sums ----
 
     def _terms(self, node, sign: int) -> Counter:
-        """Count how often each unknown term is added; a loop's counter counts as the value it begins with."""
+        """Count how often each unknown term is added, with a loop's counter as the value it begins with."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             terms = self._terms(node.left, sign)
             terms.update(self._terms(node.right, sign if isinstance(node.op, ast.Add) else -sign))
@@ -341,12 +344,12 @@ class LocalIndices:
         return Counter({(node.id, version): sign})
 
     def _begins_as(self, version) -> Version | None:
-        """Return the version before the loop of a variable that a loop counts up, else None."""
+        """Return the version from before the loop if a loop counts the variable up or down, else None."""
         first, *others = [source for source, _ in version.sources or ((None, None),)]
         return first if others and all(self._steps(other, version) for other in others) else None
 
     def _steps(self, version, before) -> bool:
-        """Is ``version`` equal to ``before`` plus or minus something that is known?"""
+        """Tell whether ``version`` is ``before`` plus or minus a known number."""
         kind, node = self.sources.get(version, ("", None))
         parts = {"changed": ("target", "value"), "value": ("left", "right")}.get(kind)
         if parts is None or not isinstance(getattr(node, "op", None), (ast.Add, ast.Sub)):
@@ -360,7 +363,7 @@ class LocalIndices:
         return terms
 
     def _text_and_versions(self, node) -> tuple:
-        """Return an expression's text and the versions of its variables: equal ones have the same value."""
+        """Return an expression's text and its variables' versions. Equal results mean equal values."""
         names = [n for n in walk(node) if isinstance(n, ast.Name)]
         loads = self.versions.loads
         numbers = (loads[id(n)].number if id(n) in loads else None for n in names)

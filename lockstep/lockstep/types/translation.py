@@ -1,7 +1,7 @@
 """Rewrites a kernel's source so that one run of the new code does the work of all lanes.
 
-Every operation becomes a call of the machine ``_M``; branches and loops narrow and widen its mask of active
-lanes. To see the new code, print it: ``print(ast.unparse(translate(kernel).tree))``.
+Every operation becomes a call of the machine ``_M``. Branches and loops narrow and widen its mask of active
+lanes. ``print(ast.unparse(translate(kernel).tree))`` shows the new code.
 """
 
 import ast
@@ -48,7 +48,7 @@ from .local_indices import COUNTED, COUNTED_ELEMENTS, KNOWN, UNKNOWN, Callees, L
 from .unset_reads import UnsetReads, set_to_none
 from .versions import NoVersions, Split, is_copy, variable_of
 
-_site_numbers = count()  # no number is used twice, so that the sites of several functions can be merged
+_site_numbers = count()  # No number is used twice, so that the sites of several functions can be merged.
 
 _BINARY = {
     ast.Add: "add",
@@ -61,7 +61,7 @@ _BINARY = {
 }
 _BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-# values from outside a kernel that have attributes of their own
+# Values from outside a kernel whose attributes and methods a kernel may use.
 _VALUES = (Constant, tuple, complex, np.complexfloating)
 _STATEMENTS = {
     ast.ClassDef: "a class",
@@ -98,7 +98,7 @@ _EXPRESSIONS = {
 
 
 class Binding(NamedTuple):
-    """A global of the new code, which stands for ``root.path`` in the kernel's environment."""
+    """A global of the new code. Its value is that of ``root.path`` in the kernel's environment."""
 
     name: str
     root: str
@@ -114,7 +114,7 @@ class Translation(NamedTuple):
     bindings: list
     callees: list
     local_shapes: list  # code objects that compute the shapes of local arrays from the bindings
-    stored: set  # positions of parameters that the function itself (not what it calls) may store to
+    stored: set  # positions of the parameters that the function may store to, except through its calls
     passed: list  # (callee root, path, argument position, parameter position)
     sites: dict  # number -> Site, of this function alone
     unset: dict  # site -> name of the variable that is read there and may be unset
@@ -122,11 +122,11 @@ class Translation(NamedTuple):
 
 
 _cache: dict = {}
-_CACHE_SIZE = 600  # a function takes about three entries, and every edit of a notebook cell makes new ones
+_CACHE_SIZE = 600  # A function takes about three entries, and every edit of a notebook cell makes new ones.
 
 
 def translate(function, device: bool = False, split: Split | None = None, environment=None) -> Translation:
-    """Rewrite a function. The result is cached by the function's code and what its names stand for.
+    """Rewrite a function. The result is cached by the function's code and the values of its names.
 
     ``split``: how to rewrite the function first, so that each of its variables keeps one type.
     ``environment``: the result of :func:`.inside.environment`, if it is known already.
@@ -140,7 +140,7 @@ def translate(function, device: bool = False, split: Split | None = None, enviro
 
 
 def cached(function, environment, purpose, make):
-    """Return ``make()``, cached by the function's code, what its names stand for, and the purpose."""
+    """Return ``make()``, cached by the function's code, the values of its names, and the purpose."""
     kinds = tuple((name, _signature(value)) for name, value in environment.items())
     key = (inside.identity(function), kinds, purpose)
     if key not in _cache:
@@ -151,18 +151,21 @@ def cached(function, environment, purpose, make):
 
 
 def _signature(value):
-    """Return what the new code depends on: a number's type; a device function's code, not its constants."""
+    """Return the part of a value that the new code depends on.
+
+    This is the type of a number, and the code of a device function, but not its constants.
+    """
     if isinstance(value, Callee):
         return inside.identity(value.function)
-    if isinstance(value, (Refused, OtherModule)):  # each look at the names makes new ones
+    if isinstance(value, (Refused, OtherModule)):  # Each look at the names makes new objects of these.
         return type(value).__name__, str(value)
     if isinstance(value, (bool, int, float, complex)) or not hasattr(value, "__dict__"):
         return type(value).__name__
-    return value  # its id will not do: a later object may get the same
+    return value  # The id would not do, because a later object may get the same id.
 
 
 class Translator:
-    """Rewrites one function."""
+    """The rewriting of one function."""
 
     def __init__(self, function, environment, device, definition=None):
         self.function, self.environment, self.device = function, environment, device
@@ -171,7 +174,7 @@ class Translator:
         self.source, self.shown = read.source, read.shown
         self.definition = definition or read.definition
         self.numbers: dict = {}  # numbers of the sites, by the ids of their nodes and their roles
-        self.alive: list = []  # new nodes whose ids are keys: no later node may get the same id
+        self.alive: list = []  # Nodes whose ids are keys are kept, so that no later node gets the same id.
         self.sites: dict[int, Site] = {}
         self.bindings: dict = {}
         self.passed: list = []
@@ -180,7 +183,7 @@ class Translator:
         self.unset_sites: dict[int, str] = {}
         self.unset_reads, self.tracked, self.set_in = set(), set(), {}
         self.optional, self.may_be_none = set(), set()  # variables that may be None
-        self.values: dict | None = None  # see only_values
+        self.values: dict | None = None  # the cached result of only_values
         self.regions: list[tuple] = [()]
         self.loops: list[str] = []
         self.counter = 0
@@ -192,7 +195,7 @@ class Translator:
         return self._finished(self._body())
 
     def prepare(self):
-        """Analyse the source."""
+        """Analyse the source: its names, shared arrays, liveness, loops and stores."""
         definition = self.definition
         self.parameters = self._parameters(definition)
         self.locals = set(self.parameters) | assigned_names(definition.body)
@@ -211,7 +214,7 @@ class Translator:
         return self._prologue() + self._block(self.definition.body) + self._epilogue()
 
     def _find_unset(self):
-        """Find the variables that a lane may read before setting them; the new code tracks which lanes do."""
+        """Find the variables that a lane may read before it sets them, and those that may be None."""
         found = UnsetReads(self.definition, self.parameters, self._range_bounds)
         self.unset_reads = found.reads
         self.tracked = found.variables
@@ -220,7 +223,7 @@ class Translator:
         self.set_in = found.lines
 
     def with_tracked(self, variables) -> list | None:
-        """Return variables and those that track their lanes, in alphabetical order; None for no variables."""
+        """Return variables with the variables that track their lanes, sorted, or None for no variables."""
         tracked = {_whether_set(name) for name in variables if variable_of(name) in self.tracked}
         tracked |= {_whether_none(name) for name in variables if variable_of(name) in self.optional}
         return sorted({*variables, *tracked}) or None
@@ -247,14 +250,14 @@ class Translator:
         return self._kind(node) == "shared_array"
 
     def _kind(self, node):
-        """Return the kind of a call of the CUDA API or of an intrinsic; None for anything else."""
+        """Return the kind of a call of the CUDA API or of an intrinsic, or None for anything else."""
         return getattr(self._resolve(node.func), "kind", None) if isinstance(node, ast.Call) else None
 
     def _constants(self) -> set:
         """Return the names whose values are known when the kernel is compiled."""
         known = {name for name, value in self.environment.items() if _is_constant(value)}
         known -= self.locals
-        return known | set(self.parameters) if self.device else known  # a call may pass known values
+        return known | set(self.parameters) if self.device else known  # A call may pass known values.
 
     def _parameters(self, definition) -> list:
         if definition.args.kwarg:
@@ -305,7 +308,7 @@ class Translator:
         )
 
     def _function(self, body) -> ast.FunctionDef:
-        """Return the definition of the new code. It takes the machine and all parameters in their order."""
+        """Return the definition of the new function, which takes the machine and all the old parameters."""
         function = ast.FunctionDef(
             self.definition.name,
             _arguments(self.parameters),
@@ -329,7 +332,7 @@ class Translator:
         raise UndefinedName(sentence, self.filename, node.lineno)
 
     def _refuse_member(self, node, root, path):
-        """Refuse ``root.path``, which a kernel cannot use; perhaps there is no such name at all."""
+        """Refuse ``root.path``, which a kernel cannot use or which does not exist."""
         shown = ".".join((root, *path))
         for length, name in enumerate(path):
             owner = self._follow(root, path[:length])
@@ -345,11 +348,11 @@ class Translator:
     # ---- small tools ----
 
     def _code(self, text: str, at) -> list:
-        """Return new code without holes, placed where ``at`` is."""
+        """Return the statements of ``text``, at the source position of the node ``at``."""
         return filled(text, at, {})
 
     def _fill(self, text: str, at, **holes) -> list:
-        """Return new code like :meth:`_code`, with the names in ``holes`` replaced."""
+        """Return statements like :meth:`_code`, with each name in ``holes`` replaced by its value there."""
         return filled(text, at, holes)
 
     def _expression(self, text: str, at, **holes):
@@ -370,7 +373,7 @@ class Translator:
         return self.numbers[key]
 
     def _is_one_constant(self, node) -> bool:
-        """Is an index one integer that Numba knows: a literal, or a name for one?"""
+        """Tell whether an index is one integer that Numba knows: a literal, or a name for one."""
         if isinstance(node, ast.Name) and node.id in self.locals:
             if node.id in self.parameters:
                 return False
@@ -418,12 +421,12 @@ class Translator:
         return value
 
     def _resolve(self, node):
-        """Return what a name or ``module.name`` outside the kernel stands for; None for anything else."""
+        """Return the value of a name or ``module.name`` from outside the kernel, or None."""
         chain = self._chain(node)
         return None if chain is None else self._follow(*chain)
 
     def _outside(self, node):
-        """Return the new code's global for a name from outside. Check the name now, not when it runs."""
+        """Return the new code's global for a name from outside. Refuse a name that a kernel cannot use."""
         root, path = self._chain(node)
         for length in range(len(path) + 1):
             special = self._follow(root, path[:length])
@@ -447,7 +450,7 @@ class Translator:
         return self._expression(name, node)
 
     def _range_bounds(self, node):
-        """Return the bounds of ``range(...)``, also in ``unroll(range(...))``; None for other expressions."""
+        """Return the arguments of ``range(...)``, also in ``unroll(range(...))``, or None."""
         if not isinstance(node, ast.Call) or node.keywords:
             return None
         callee = self._resolve(node.func)
@@ -458,7 +461,7 @@ class Translator:
         return None
 
     def _stored(self) -> set:
-        """Return the parameters whose arrays this function itself may change, under whatever name."""
+        """Return the parameters whose arrays this function may store to, directly or through an alias."""
         aliases = Aliases(self.definition)
         stored = set()
         for node in walk(self.definition):
@@ -469,7 +472,10 @@ class Translator:
         return stored & set(self.parameters)
 
     def _stored_by_call(self, node, aliases) -> set:
-        """Return the arrays that a call writes; what a device function writes is known once it is bound."""
+        """Return the names of the arrays that a call may write.
+
+        What a device function writes is known only once it is bound, so its arguments go to ``passed``.
+        """
         callee = self._resolve(node.func)
         if callee is None:
             return set().union(*map(aliases.of, [*node.args, *(k.value for k in node.keywords)]))
@@ -503,7 +509,7 @@ class Translator:
         return new or [ast.Pass()]
 
     def _inside(self, statements, at) -> tuple:
-        """Translate a nested block, which is a region of its own."""
+        """Translate a nested block. The block is a region, which keeps the mask that it begins with."""
         region = (
             (*self.regions[-1], self.scopes.number[id(statements[0])]) if statements else self.regions[-1]
         )
@@ -529,7 +535,7 @@ class Translator:
         return self._fill(f"_M.assert_({site}, _TEST, {text!r})", node, _TEST=self._value(node.test))
 
     def _do_Raise(self, node):
-        """Report the exception. Its arguments are not evaluated but shown as they are written."""
+        """Translate ``raise``. The exception's arguments are not evaluated but shown as they are written."""
         given = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if given is None or node.cause is not None:
             self._refuse(node, "only `raise` with an exception is supported in a kernel, without `from`")
@@ -552,7 +558,7 @@ class Translator:
     # ---- assignments ----
 
     def _do_Assign(self, node):
-        if is_copy(node):  # the later use checks whether it is set, or None
+        if is_copy(node):  # The later use checks whether the variable is set, or None.
             kind, source = node.value.kind, node.value.value.id
             value = self._expression(f"_M.converted({kind!r}, _VALUE)", node, _VALUE=source)
             return self._assign_name(node.targets[0].id, value, node)
@@ -569,7 +575,7 @@ class Translator:
         return [] if node.value is None else self._assign(node.target, self._owned(node.value), node)
 
     def _owned(self, node):
-        """Return the value to store in a variable: a copy if it would be a view of a local array."""
+        """Return code for a value to store in a variable, copied if it would be a view of a local array."""
         value = self._value(node)
         if isinstance(node, (ast.Subscript, ast.IfExp, ast.Call, ast.Tuple)):
             return self._expression("_M.own(_VALUE)", node, _VALUE=value)
@@ -609,7 +615,7 @@ class Translator:
 
     def _store_optional(self, name, value, at):
         """Store to a variable that may be None, and note in which lanes it is None."""
-        if isinstance(value, ast.Constant) and value.value is None:  # other lanes keep their values
+        if isinstance(value, ast.Constant) and value.value is None:  # Other lanes keep their values.
             return self._store(_whether_none(name), ast.Constant(True), at)
         given = f"_v{self._number()}"
         new = self._fill("_NAME = _VALUE", at, _NAME=given, _VALUE=value)
@@ -625,7 +631,7 @@ class Translator:
         return self._fill(line, at, _NAME=name, _VALUE=value)
 
     def _loaded(self, node):
-        """Return the value of a variable; lanes that have not set it, if there can be any, get garbage."""
+        """Return code for the value of a variable, with a check where lanes may not have set it."""
         value = self._checked(node, node.id)
         variable = variable_of(node.id)
         if variable not in self.may_be_none:
@@ -634,7 +640,7 @@ class Translator:
         return self._expression("_M.present(_SITE, _VALUE, _IS_NONE)", node, **holes)
 
     def _checked(self, node, name):
-        """Return the value of ``name``, which is set whenever the variable of ``node`` is."""
+        """Return code for the value of ``name``, which is set in the same lanes as the variable ``node``."""
         if id(node) not in self.unset_reads:
             return ast.Name(name, ast.Load())
         site, variable = self._variable_site(node), variable_of(node.id)
@@ -669,7 +675,7 @@ class Translator:
         return self._assign_name(name, self._value(self._spelled_out(node, name)), node)
 
     def _spelled_out(self, node, name):
-        """Return ``name op value`` for ``name op= value``, each time the same tree."""
+        """Return ``name op value`` for ``name op= value``, and the same tree for the same node."""
         if id(node) not in self.spelled_out:
             self.alive.append(node)
             old = ast.copy_location(ast.Name(name, ast.Load()), node)
@@ -717,7 +723,7 @@ class Translator:
     def _do_If(self, node):
         if self._only_exits(node.orelse) and not self._only_exits(node.body):
             test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node)
-            node = ast.copy_location(ast.If(test, node.orelse, node.body), node)  # exits go first
+            node = ast.copy_location(ast.If(test, node.orelse, node.body), node)  # Exits go first.
         number = self._number()
         new = self._fill(
             f"_c{number} = _M.truth(_TEST)\n_s{number} = _M.unit.mask", node, _TEST=self._condition(node.test)
@@ -757,13 +763,13 @@ class Translator:
     # ---- loops ----
 
     def _examine(self, node, variable, body) -> Touched | None:
-        """Return the arrays of a loop if its iterations may run at once, else None."""
+        """Return the arrays that a loop touches if its iterations may run at once, else None."""
         if self._augments_unset(body):
             return None
         return self.batch_test.examine(node, variable, body)
 
     def _augments_unset(self, body) -> bool:
-        """Does the body add to a variable that may be unset or None?"""
+        """Tell whether the body adds to a variable that may be unset or None."""
         nodes = (node for statement in body for node in ast.walk(statement))
         targets = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
         none = any(isinstance(t, ast.Name) and variable_of(t.id) in self.may_be_none for t in targets)
@@ -802,14 +808,14 @@ class Translator:
         return new + self._code(f"_M.unit.mask = {saved}", node)
 
     def _private(self, body) -> set:
-        """Return the variables that are local to an iteration, in a body whose iterations may run at once."""
+        """Return the variables that a body assigns, without those that sum over all iterations."""
         reductions = {s.target.id for top in body for s in walk(top) if id(s) in self.batch_test.reductions}
         return assigned_names(body) - reductions
 
     def _kept(self, variables, at) -> tuple:
         """Return code that keeps the values from before a loop, and code that restores them.
 
-        No lane of the loop needs its own values afterwards, but other lanes may need theirs.
+        The loop's lanes do not need its values afterwards, but other lanes may need the old ones.
         """
         variables = self.with_tracked(variables)
         if variables is None:
@@ -821,7 +827,7 @@ class Translator:
         return self._fill("_NAME = _VALUE", at, _NAME=kept, _VALUE=values), [ast.copy_location(restore, at)]
 
     def _forget(self, variables, at) -> list:
-        """Drop the values, so that no later assignment under a narrower mask is merged with them."""
+        """Return code that drops values, so that no assignment under a narrower mask is merged with them."""
         return self._code(f"{' = '.join(sorted(variables))} = _M.unbound", at) if variables else []
 
     def _iterable(self, node):
@@ -829,7 +835,7 @@ class Translator:
         if bounds is None and self._kind(node) == "iterable":
             return self._combined(node)
         if bounds is None:
-            site = self._site(node, "load", "load", stays=0)  # such a loop uses the elements' addresses
+            site = self._site(node, "load", "load", stays=0)  # Such a loop uses the elements' addresses.
             return self._expression("_M.items(_SITE, _VALUE)", node, _SITE=site, _VALUE=self._value(node))
         if not isinstance(node, ast.Call) or not bounds or len(bounds) > 3:
             self._refuse(node, "range() takes one to three numbers")
@@ -860,7 +866,7 @@ class Translator:
         return loop
 
     def _for(self, loop, iterations, variable, body, at, private):
-        """Make a loop. ``private``: the body's own variables if its iterations may run at once, else None."""
+        """Return a loop. ``private``: an iteration's variables if iterations may run at once, else None."""
         region = (*self.regions[-1], self.scopes.number[id(body[0])])
         self.regions.append(region)
         iteration = f"_v{self._number()}"
@@ -874,7 +880,7 @@ class Translator:
         return ast.copy_location(ast.For(ast.Name(iteration, ast.Store()), iterations, new, []), at)
 
     def _folded(self, loop, body, at):
-        """Let the machine skip iterations while it only counts."""
+        """Return code that lets the machine skip iterations while it only counts."""
         state = sorted(assigned_names(body))
         if not state:
             return self._code(f"if _M.folding: _M.fold({loop}, ())", at)
@@ -914,14 +920,14 @@ class Translator:
         return ast.copy_location(ast.While(test, body, []), node)
 
     def _idle(self, loop, node):
-        """Let the machine see whether a loop only waits for what other threads store."""
+        """Return code by which the machine notices that a loop only waits for other threads' stores."""
         if not hangs_on_memory(node, self._may_change):
             return []
         site = self._site(node, "loop", "loop")
         return self._code(f"_M.idle({loop}, {site}, {', '.join(sorted(assigned_names(node.body)))})", node)
 
     def _may_change(self, node) -> bool:
-        """May the value of this expression change without the function doing anything?"""
+        """Tell whether other threads may change the value of this expression."""
         if isinstance(node, ast.Call):
             callee = self._resolve(node.func)
             held = isinstance(node.func, ast.Name) and node.func.id in self.locals
@@ -956,7 +962,7 @@ class Translator:
         return ", True" if self.narrow_test.variables(node) is not None else ""
 
     def _narrowed(self, loop, node, iteration=None) -> list:
-        """Begin an iteration by going on with few lanes. ``iteration``: the loop's value, for all lanes."""
+        """Return code that begins an iteration with few lanes. ``iteration``: the name of its value."""
         variables = self.narrow_test.variables(node)
         if variables is None:
             return []
@@ -964,7 +970,7 @@ class Translator:
         return self._code(f"if {loop}.sparse: ({names}) = _M.narrow({loop}, ({names}))", node)
 
     def _widened(self, loop, node) -> list:
-        """After the loop, go back to all lanes."""
+        """Return code that goes back to all lanes after the loop."""
         variables = self.narrow_test.variables(node)
         if variables is None:
             return []
@@ -1044,7 +1050,7 @@ class Translator:
 
     def _index(self, node):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return ast.copy_location(ast.Constant(node.value), node)  # a field of a record
+            return ast.copy_location(ast.Constant(node.value), node)  # The index names a field of a record.
         if isinstance(node, ast.Slice):
             bounds = (node.lower, node.upper, node.step)
             arguments = [ast.Constant(None) if b is None else self._value(b) for b in bounds]
@@ -1058,7 +1064,7 @@ class Translator:
     # ---- which local arrays stay in registers ----
 
     def _stays(self, node: ast.Subscript, adds=False) -> int | None:
-        """Return how large a local array can be, in elements, and still stay in registers despite this index.
+        """Return the largest local array, in elements, that stays in registers with this index.
 
         None means any size. adds: whether the access stores a computed value.
         """
@@ -1085,7 +1091,7 @@ class Translator:
 
     @cached_property
     def local_indices(self) -> LocalIndices | None:
-        """The grades of indices; None where the variables cannot be followed."""
+        """The grades of the function's indices, or None if its variables cannot be followed."""
         callees = Callees(
             range_bounds=self._range_bounds,
             is_lanewise=lambda call: is_lanewise(self._resolve(call.func)),
@@ -1138,7 +1144,7 @@ class Translator:
         return self._expression(f"_M.{name}(_SITE, {order})", node, _SITE=site, **holes)
 
     def _of_BoolOp(self, node):
-        """Translate ``a and b`` as a value: it is one of the two."""
+        """Translate ``a and b`` or ``a or b``, whose value is one of its parts."""
         return self._joined(
             node, "first_false" if isinstance(node.op, ast.And) else "first_true", self._value
         )
@@ -1173,7 +1179,7 @@ class Translator:
         return self._chain_of_many(node, operands)
 
     def _asks_for_none(self, node) -> bool:
-        """Is it ``x is None``, or the opposite, of a variable that may be None in some lanes only?"""
+        """Tell whether a node is ``x is None`` or ``x is not None`` of a variable that may be None."""
         if len(node.ops) > 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             return False
         left, right = node.left, node.comparators[0]
@@ -1190,7 +1196,7 @@ class Translator:
         return self._expression(call, node, _A=left, _B=right)
 
     def _chained(self, node, operands):
-        """Translate ``a < b < c``: b is evaluated once, and c only where a < b holds."""
+        """Translate ``a < b < c``, so that b is evaluated once, and c only where a < b holds."""
         left, middle, right = operands
         name = f"_v{self._number()}"
         kept = ast.NamedExpr(ast.Name(name, ast.Store()), middle)
@@ -1199,7 +1205,10 @@ class Translator:
         return self._expression("_M.and_(_A, lambda: _B)", node, _A=step, _B=rest)
 
     def _chain_of_many(self, node, operands):
-        """Translate ``a < b < c < d``: each link takes a value and returns the next one and the outcome."""
+        """Translate ``a < b < c < d`` into links.
+
+        A link takes an operand's value. It returns the value of the next operand and their comparison.
+        """
         first, *rest = operands
         links = []
         for op, operand in zip(node.ops, rest):
@@ -1258,7 +1267,7 @@ class Translator:
         return call
 
     def _check_arguments(self, node, signature):
-        """Refuse a call whose arguments do not fit the parameters, as far as that can be seen."""
+        """Refuse a call whose arguments do not fit the parameters. A call with ``*args`` always passes."""
         if any(keyword.arg is None for keyword in node.keywords):
             self._refuse(node, "** in a call is not supported in a kernel; pass the arguments one by one")
         if any(isinstance(argument, ast.Starred) for argument in node.args):
@@ -1270,7 +1279,7 @@ class Translator:
             self._refuse(node, f"{ast.unparse(node.func)}({takes}) is called with other arguments: {wrong}")
 
     def _number_from_text(self, node) -> float | None:
-        """Return the number that a call like ``float("inf")`` means; None if the argument is not text."""
+        """Return the number that a call like ``float("inf")`` means, or None for another argument."""
         text = node.args[0].value
         if not isinstance(text, str):
             return None
@@ -1280,7 +1289,7 @@ class Translator:
             self._refuse(node, f"{text!r} is not the text of a number")
 
     def _is_method(self, function) -> bool:
-        """Is it a method ``x.name`` of a value of the kernel, or of an array outside?"""
+        """Tell whether a function is a method ``x.name`` of a kernel's value or of an array from outside."""
         if not isinstance(function, ast.Attribute):
             return False
         return self._chain(function) is None or isinstance(self._resolve(function.value), _VALUES)
@@ -1332,11 +1341,14 @@ class Translator:
             )
         text = isinstance(node, ast.Constant) and isinstance(node.value, str)
         if text and getattr(callee, "kind", "") in ("intrinsic", "shared_array", "local_array"):
-            return ast.Constant(node.value)  # as in print("...") or dtype="float32"
+            return ast.Constant(node.value)  # Such calls are print("...") and dtype="float32".
         return self._owned(node) if callee is None or isinstance(callee, Callee) else self._value(node)
 
     def _call_site(self, node, callee):
-        """Return what :meth:`_site` needs of a call: first the array that it declares, or load or store."""
+        """Return the arguments of :meth:`_site` for a call: operation or declared array, role, and limit.
+
+        The limit is the size up to which a local array stays in registers, see :meth:`_stays`.
+        """
         kind = getattr(callee, "kind", "")
         if kind in ("shared_array", "local_array", "view"):
             name = self.scopes.declared.get(id(node), kind.replace("_", " "))
@@ -1354,19 +1366,19 @@ class Translator:
         return op, "call", self._stays_at(min(map(self._grade, index), default=KNOWN))
 
     def _may_be_local(self, given) -> bool:
-        """May an argument, if given, be a local array? A kernel's parameters are not."""
+        """Tell whether an argument, if given, may be a local array. A kernel's parameters are none."""
         names = set().union(*map(_base_names, given)) if given else set()
         return self.device or not names <= {*self.parameters, *self.shared}
 
 
 def _adds(at) -> bool:
-    """Does an assignment store more than a constant?"""
+    """Tell whether an assignment stores more than a constant."""
     return not isinstance(getattr(at, "value", None), ast.Constant)
 
 
 def place_all(node, line: int):
     """Give every node a line: its own, or that of the enclosing node."""
-    if node._attributes:  # such a node has a place
+    if node._attributes:  # Only such a node can have a line.
         line = node.lineno = node.end_lineno = getattr(node, "lineno", line)
         node.col_offset = node.end_col_offset = 0
     for child in children(node):
@@ -1382,10 +1394,11 @@ def _stored_here(node):
 
 
 class Scopes:
-    """Finds the scope of each variable: the innermost block with all its uses. Also names loops and arrays.
+    """The scopes of a function's variables, each the innermost block with all uses of the variable.
 
     ``tracked``: variables that may be read before they are set. Their value may come from an earlier run of
-    that block, perhaps by fewer lanes, so their scope is the whole function.
+    that block, perhaps by fewer lanes, so their scope is the whole function. ``loop_name`` and ``declared``
+    map the ids of loops, and of calls that declare arrays, to their names in the new code.
     """
 
     def __init__(self, definition, tracked=frozenset()):
@@ -1445,7 +1458,7 @@ class Scopes:
 
 
 def _returns_early(body) -> bool:
-    """Is there a return anywhere but in the last line?"""
+    """Tell whether a body returns anywhere but in its last statement."""
     if not body:
         return False
     inside = any(isinstance(node, ast.Return) for statement in body[:-1] for node in walk_here(statement))
@@ -1453,14 +1466,14 @@ def _returns_early(body) -> bool:
 
 
 def _is_constant(value) -> bool:
-    """Does Numba know a value from outside when it compiles? It does not know a named tuple's fields."""
+    """Tell whether Numba knows a value from outside when it compiles. It knows no named tuple's fields."""
     if type(value) is tuple:
         return all(map(_is_constant, value))
     return isinstance(value, (bool, int))
 
 
 def _signature_of(arguments: ast.arguments) -> inspect.Signature:
-    """Return the signature of a function in the source; its defaults are the nodes that are written there."""
+    """Return the signature of a function in the source. Its defaults are AST nodes."""
     kinds = inspect.Parameter
     plain = [(a, kinds.POSITIONAL_ONLY) for a in arguments.posonlyargs]
     plain += [(a, kinds.POSITIONAL_OR_KEYWORD) for a in arguments.args]
@@ -1480,7 +1493,7 @@ def _arguments(parameters) -> ast.arguments:
 
 
 def _bound_positions(node: ast.Call, signature):
-    """Yield (position of the parameter, argument) of a call; the position is None where it is not known."""
+    """Yield (position of the parameter, argument) of a call. The position is None if it is not known."""
     starred = any(isinstance(argument, ast.Starred) for argument in node.args)
     keywords = {k.arg: k.value for k in node.keywords if k.arg is not None}
     try:
@@ -1494,17 +1507,17 @@ def _bound_positions(node: ast.Call, signature):
 
 
 def _text(node) -> str:
-    """Return a constant as text, and any other expression as it is written."""
+    """Return the text of a constant's value, or the source of any other expression."""
     return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
 
 
 def _whether_set(name: str) -> str:
-    """Return the name of the new code's variable that says which lanes have set this one."""
+    """Return the name of the new code's variable that tells which lanes have set the variable ``name``."""
     return f"_set_{variable_of(name)}"
 
 
 def _whether_none(name: str) -> str:
-    """Return the name of the new code's variable that says which lanes have set this one to None."""
+    """Return the name of the new code's variable that tells in which lanes the variable ``name`` is None."""
     return f"_none_{variable_of(name)}"
 
 

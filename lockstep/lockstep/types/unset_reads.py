@@ -1,9 +1,9 @@
 """Finds in the source the reads of a variable that may come before its assignment.
 
 On a GPU such a variable holds whatever was in a register. In lock-step one Python value serves all lanes, so
-a lane that has set nothing would find another lane's value. For the variables of these reads alone, the
-translated code notes in a variable of its own which lanes have set them; :mod:`lockstep.machine.unset`
-compares that with the lanes that read.
+a lane that has set nothing would find another lane's value. For each variable with such a read, the
+translated code has a second variable that tells which lanes have set it. :mod:`lockstep.machine.unset`
+compares those lanes with the lanes that read.
 """
 
 import ast
@@ -20,11 +20,12 @@ class _Loop:
 
 
 class UnsetReads:
-    """Finds the reads of a function's variables that some path reaches without an assignment.
+    """The reads of a function's variables that some path reaches without an assignment.
 
     ``reads``: ids of the name nodes of these reads. ``variables``: the variables that have such a read.
-    ``lines``: where each variable is set. ``known``: the variables that are set when the function begins.
-    ``range_bounds`` returns the arguments of ``range(...)``, or None for any other expression.
+    ``lines``: the source lines in which each variable is set. ``known``: the variables that are set when the
+    function begins. ``range_bounds`` returns the arguments of ``range(...)``, or None for any other
+    expression.
     """
 
     def __init__(self, definition: ast.FunctionDef, known, range_bounds):
@@ -46,7 +47,7 @@ class UnsetReads:
         return now
 
     def _read(self, node, now, hidden=frozenset()):
-        """Note the reads in an expression, or in a function inside; ``hidden``: names of that function."""
+        """Note the reads in a node. ``hidden``: the local names of the inner function around it, if any."""
         if isinstance(node, ast.Name):
             variable = variable_of(node.id)
             stored = isinstance(node.ctx, ast.Store)
@@ -60,7 +61,7 @@ class UnsetReads:
         for child in children(node):
             self._read(child, now, hidden)
 
-    # ---- statements; each returns the variables that are set after it, or None if it never gets there ----
+    # ---- statements; each returns the variables that are set after it, or None if no path gets past it ----
 
     def _block(self, statements, now):
         for statement in statements:
@@ -79,7 +80,7 @@ class UnsetReads:
             left = self.loops[-1].breaks if isinstance(node, ast.Break) else self.loops[-1].continues
             left.append(now)
             return None
-        if is_copy(node):  # it only gives a variable another type
+        if is_copy(node):  # Such an assignment only gives a variable another type.
             return now
         self._read(node, now)
         if isinstance(node, (ast.Return, ast.Raise)):
@@ -118,7 +119,7 @@ class UnsetReads:
         return _both(after, *loop.breaks)
 
     def _runs(self, values) -> bool:
-        """Does every thread surely run the body of a ``for`` over these values?"""
+        """Tell whether every thread surely runs the body of a ``for`` over these values."""
         if isinstance(values, (ast.Tuple, ast.List)):
             return bool(values.elts) and not any(isinstance(part, ast.Starred) for part in values.elts)
         bounds = list(map(folded, self.range_bounds(values) or ()))

@@ -1,11 +1,12 @@
 """Finds which assignment each use of a variable refers to, and gives every variable of a kernel one type.
 
 Numba gives each assignment of a variable a type of its own. Where paths come together, a variable that is
-used afterwards gets the type that holds its values on all of them: after ``v = 0.0`` and
+used afterwards gets the type that holds its values on all paths. After ``v = 0.0`` and
 ``if n > 3: v = x[i]``, ``v * v`` is computed in float64, also where the branch is taken and x is float32.
-Here every assignment is a *version* of its variable, and so is every place where versions come together, as
-in static single assignment form with its phi functions. :mod:`.inference` finds their types. If they differ,
-:class:`Split` rewrites the kernel: one variable per type, with casts where paths meet.
+Here every assignment is a *version* of its variable. Every place where versions come together is a version
+too, like a phi function in static single assignment form. :mod:`.inference` finds the versions' types. If
+the types of a variable differ, :class:`Split` rewrites the kernel: one variable per type, with casts where
+paths meet.
 """
 
 import ast
@@ -13,7 +14,7 @@ import ast
 from lockstep.reading.analysis import assigned_names
 from lockstep.reading.trees import children, walk
 
-MARK = "·"  # it marks the names of versions; no variable of a kernel is likely to have it
+MARK = "·"  # It marks the names of versions, because no variable of a kernel is likely to contain it.
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Await, ast.Yield)
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Assert, ast.Raise, ast.Return)
@@ -23,7 +24,7 @@ OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Call)
 
 
 class NoVersions(Exception):
-    """The function has syntax in which variables cannot be followed."""
+    """An error for a function with syntax in which variables cannot be followed."""
 
 
 class Version:
@@ -41,15 +42,17 @@ class Version:
 
     @property
     def matters(self) -> bool:
-        """Numba types every assignment, but a meeting only if the variable is used afterwards."""
+        """Whether Numba gives this version a type: a meeting gets one only if it is used afterwards."""
         return self.sources is None or self.used
 
 
 class Edge:
-    """The end of a path. ``place``: just "before" a statement, or the end of its "body" or "orelse".
+    """The end of a path through a function.
 
-    ``path``: (number of a decided branch, its outcome) for each such branch around it. ``through``: for a
-    loop that runs to its end, the edges that lead to its head, from before it and from its iterations.
+    ``place``: "before" for the point before the statement ``node``, "body" or "orelse" for the end of that
+    block of it, "through" for the end of a loop that no break ends. ``path``: for each branch around the
+    edge whose test has a constant outcome, (number of the decision, outcome that leads here). ``through``:
+    for the end of a loop, the edges to the loop's head, from before the loop and from its iterations.
     """
 
     __slots__ = ("place", "node", "path", "through")
@@ -59,7 +62,7 @@ class Edge:
 
 
 class Step:
-    """Something that a path executes: a statement, a test, an iteration's start, a meeting of versions."""
+    """A part of a path: a "statement", a "test", the "element" of an iteration, a "meeting" of versions."""
 
     __slots__ = ("kind", "node", "path", "decided")
 
@@ -76,8 +79,8 @@ class Versions:
     """All versions of a function's variables.
 
     ``loads`` and ``stores`` map the id of a name's node to its version. ``choices`` are the conditional
-    expressions, and the ``and`` and ``or`` whose value is used; ``steps`` is the function without its jumps.
-    ``decidable`` tells whether a test's outcome is a constant: then Numba drops the other branch.
+    expressions, and the ``and`` and ``or`` whose value is used. ``steps`` is the function without its jumps.
+    ``decidable`` tells whether a test has a constant outcome, because Numba then drops the other branch.
     """
 
     def __init__(self, definition: ast.FunctionDef, decidable):
@@ -88,7 +91,7 @@ class Versions:
         self.stores: dict[int, Version] = {}
         self.undefined: dict[str, Version] = {}
         self.choices: list[ast.expr] = []
-        self.operations: list[ast.AST] = []  # their types may grow while a loop's are found
+        self.operations: list[ast.AST] = []  # Their types may widen while the types in a loop are found.
         self.looped = any(isinstance(node, (ast.For, ast.While)) for node in walk(definition))
         self.returns: list[ast.Return] = []
         self.path: tuple = ()
@@ -104,7 +107,7 @@ class Versions:
 
     @property
     def trivial(self) -> bool:
-        """Does every variable keep one type, whatever the types of the arguments?"""
+        """Whether every variable keeps one type, whatever the types of the arguments."""
         names = [version.variable for version in self.all]
         return len(set(names)) == len(names) and not self.choices and len(self.returns) < 2
 
@@ -124,7 +127,7 @@ class Versions:
     # ---- expressions ----
 
     def _expression(self, node, now, tested=False):
-        """Note which versions an expression uses; ``tested``: only whether it is true matters."""
+        """Note which versions an expression uses. ``tested``: whether only the expression's truth matters."""
         if isinstance(node, ast.Name):
             if node.id in self.variables:
                 self.loads[id(node)] = now.get(node.id) or self._undefined(node.id)
@@ -165,7 +168,7 @@ class Versions:
         else:
             self._expression(node, now)
 
-    # ---- statements; each returns the current versions after it, or None if it never gets there ----
+    # ---- statements; each returns the current versions after it, or None if no path gets past it ----
 
     def _block(self, statements, now):
         for statement in statements:
@@ -206,7 +209,7 @@ class Versions:
         return None if isinstance(node, (ast.Return, ast.Raise)) else now
 
     def _decision(self, test):
-        """Return a new number for a test with a constant outcome, else None."""
+        """Return a new decision's number for a test with a constant outcome, else None."""
         if not self.decidable(test):
             return None
         self.decisions += 1
@@ -225,7 +228,7 @@ class Versions:
         return self._meet(ends)
 
     def _meet(self, ends):
-        """Return the versions after several paths; ``ends`` has (versions, edge) for each path."""
+        """Return the versions where paths meet. ``ends``: (versions, edge) for each path."""
         ends = [(versions, edge) for versions, edge in ends if versions is not None]
         if not ends:
             return None
@@ -273,7 +276,7 @@ class Versions:
         else:
             ends = [(exhausted, Edge("through", node, self.path, [entry, *(edge for _, edge in back)]))]
         if not counted and isinstance(node.test, ast.Constant) and node.test.value:
-            ends = []  # only a break ends such a loop
+            ends = []  # Only a break ends such a loop.
         self.path = outer
         self.loops.pop()
         return self._meet([*ends, *loop.breaks])
@@ -288,7 +291,7 @@ class Versions:
 
 
 class Cast(ast.expr):
-    """A cast of ``value`` to ``kind``, the name of a number's dtype, or a tuple of names for a tuple."""
+    """An AST node that casts ``value`` to ``kind``: the name of a dtype, or a tuple of such names."""
 
     _fields = ("value", "kind")
 
@@ -299,7 +302,7 @@ def variable_of(name: str) -> str:
 
 
 def is_copy(node) -> bool:
-    """Is it an assignment by which :class:`Split` casts a variable to another type where paths meet?"""
+    """Tell whether a node is an assignment by which :class:`Split` casts a variable where paths meet."""
     if not (isinstance(node, ast.Assign) and isinstance(node.value, Cast)):
         return False
     names = *node.targets, node.value.value
@@ -307,7 +310,7 @@ def is_copy(node) -> bool:
 
 
 class Rewriter:
-    """Copies a tree; subclasses have a method ``copy_X`` for each kind of node that they change."""
+    """A copier of trees. A subclass has a method ``copy_X`` for each class X of AST nodes that it changes."""
 
     def copy(self, node):
         if isinstance(node, list):
@@ -330,7 +333,7 @@ class Rewriter:
 
 
 def is_number(kind) -> bool:
-    """Is it the type of a number, or of a tuple of numbers?"""
+    """Tell whether a type is that of a number or of a tuple of numbers."""
     return isinstance(kind, str) or (type(kind) is tuple and all(map(is_number, kind)))
 
 
@@ -339,18 +342,18 @@ def is_array(kind) -> bool:
 
 
 def _label(kind) -> str:
-    """Return a type as part of a variable's name."""
+    """Return a type's name in a form that can be a part of a variable's name."""
     if is_array(kind):
         return "array"
     return str(kind).translate({ord(c): None for c in "'() "}).replace(",", "_")
 
 
 class Split(Rewriter):
-    """Rewrites a function so that each of its variables keeps one type.
+    """A rewriting of a function in which each variable keeps one type.
 
-    ``kinds``: the type of each version, as :func:`.inference.kind_of` names it; None if it is not known.
+    ``kinds``: the type of each version, as :func:`.inference.kind_of` names it, or None if it is not known.
     ``choices``: for each choice, (type of the whole, types of the parts). ``grown``: for each operation,
-    (type that holds every outcome that was found, type of the outcome). ``result``: (type of what the
+    (type that holds every outcome found so far, type of the last outcome). ``result``: (type of what the
     function returns, type of each returned value).
     """
 
@@ -367,7 +370,7 @@ class Split(Rewriter):
 
     @property
     def needed(self) -> bool:
-        """Do the types of a variable differ, or those of the parts of a choice or of the returned values?"""
+        """Whether types differ: of a variable, of a choice's parts, of an operation, of returned values."""
         return (
             any(name != version.variable for version, name in zip(self.versions.all, self.names))
             or any(
@@ -380,7 +383,7 @@ class Split(Rewriter):
 
     @property
     def key(self) -> tuple:
-        """A key that is equal for equal rewritings of one function."""
+        """A key that two rewritings of one function share only if they are equal."""
         return (
             tuple(self.names),
             tuple(self.kinds),
@@ -390,7 +393,7 @@ class Split(Rewriter):
         )
 
     def _names(self) -> list[str]:
-        """Return a name for each version: its variable's, with the type added if the variable has several."""
+        """Return a name for each version: the variable's, and the type too if the variable has several."""
         first: dict[str, object] = {}
         names = []
         mixed = self._mixed()
@@ -403,7 +406,7 @@ class Split(Rewriter):
         return names
 
     def _mixed(self) -> set[str]:
-        """Return the variables that are an array in one place and a number in another, all of known types."""
+        """Return the variables of known types that are an array in one place and a number in another."""
         found: dict[str, list] = {}
         for version, kind in zip(self.versions.all, self.kinds):
             if version.matters:
@@ -415,12 +418,12 @@ class Split(Rewriter):
         }
 
     def kind_of(self, name):
-        """Return the type of the variable with this name in the new tree; None if it holds no numbers."""
+        """Return the type of the variable with this name in the new tree, or None if it holds no numbers."""
         known = (kind for kind, other in zip(self.kinds, self.names) if other == name and is_number(kind))
         return next(known, None)
 
     def _arrive(self, version, source, edge, after=None):
-        """Where this edge brings ``source`` to a meeting, cast it to the type of ``version``, the meeting."""
+        """Add a cast at the end of ``edge``, from ``source`` to the type of the meeting ``version``."""
         if edge.through is not None:
             for back in edge.through:
                 self._arrive(version, source, back)
@@ -468,7 +471,7 @@ class Split(Rewriter):
 
     def copy_AugAssign(self, node):
         if not isinstance(node.target, ast.Name) or id(node.target) not in self.versions.loads:
-            return self.plain(node)  # it is an element, or code that nothing reaches
+            return self.plain(node)  # The target is an element, or no path reaches the statement.
         old, new = self.versions.loads[id(node.target)], self.versions.stores[id(node.target)]
         old = node.target.id if old.number == "undefined" else self.names[old.number]
         new = self.names[new.number]
@@ -510,5 +513,5 @@ class Split(Rewriter):
 
 
 def _differs(kind, wanted) -> bool:
-    """Are both of them known types of numbers, and different?"""
+    """Tell whether both are known types of numbers, and are different."""
     return is_number(kind) and is_number(wanted) and kind != wanted
