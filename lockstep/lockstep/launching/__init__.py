@@ -1,1 +1,1 @@
-"""One launch from the check of its arguments to the report; :mod:`.launch` is where to start."""
+"""Runs one launch, from the check of its arguments to the report. Start reading at :mod:`.launch`."""

@@ -1,8 +1,8 @@
-"""The arrays that a launch gets, in one memory as on a GPU: arrays that overlap share their bytes.
+"""Places the arrays of a launch in memory as on a GPU, where arrays that overlap share their bytes.
 
-Every argument becomes an array with the dtype, the shape and the strides that it has. Nothing is written to
-the caller's memory before the kernel has finished: what may be stored to is a copy until then, one copy for
-all arguments that overlap.
+Every argument keeps its dtype, shape and strides. Nothing is written to the caller's memory before the kernel
+has finished. Until then the kernel works on a copy of each array that it may store to. Arguments that overlap
+share one copy.
 """
 
 from math import gcd
@@ -18,7 +18,8 @@ SHADOW_BYTES = 26  # bytes of shadow memory per element
 class Arguments:
     """The arrays among the arguments of one launch.
 
-    ``races``: block -> its :class:`GlobalRaces`; ``results``: (memory, copy) of what the kernel may store to.
+    ``races``: number of a memory block -> its :class:`GlobalRaces`. ``results``: (caller's memory, copy) of
+    each array that the kernel may store to.
     """
 
     def __init__(self, counts_only: bool):
@@ -29,21 +30,21 @@ class Arguments:
         self._storages: dict = {}
 
     def add(self, array: np.ndarray, stored: bool):
-        """Announce an argument; ``stored``: the kernel may store to it."""
+        """Add an argument. ``stored``: whether the kernel may store to it."""
         known = self._given.get(_key(array))
         self._given[_key(array)] = array, stored or (known is not None and known[1])
 
     def bytes_needed(self) -> int:
-        """Bytes of the copies and of their shadow memory."""
+        """Return the number of bytes of the copies and of their shadow memory."""
         return sum(a.nbytes + a.size * SHADOW_BYTES for a, stored in self._given.values() if stored)
 
     def place(self):
-        """Find out which arguments overlap, and give each its memory."""
+        """Find out which arguments overlap, and give each argument its memory."""
         for members in _overlapping([array for array, _ in self._given.values()]):
             self._place_together(members)
 
     def device_array(self, name: str, array: np.ndarray) -> DeviceArray:
-        """An argument as the kernel sees it."""
+        """Return an argument as the kernel sees it."""
         storage = GlobalStorage(array, True) if self.counts_only else self._storages[_key(array)]
         if self.counts_only:
             storage.origin = _origin(array)
@@ -83,7 +84,7 @@ class Arguments:
 
 
 def _bytes_of(members, storages, block) -> np.ndarray:
-    """The bytes of a block in the caller's memory."""
+    """Return the bytes of a block in the caller's memory."""
     lowest = min(range(len(members)), key=lambda position: storages[position].lead)
     first = storages[lowest].data.view(np.uint8)
     return first if len(members) == 1 else flat_view(first, block.nbytes)
@@ -95,12 +96,12 @@ def _key(array: np.ndarray) -> tuple:
 
 
 def _address(array: np.ndarray) -> int:
-    """The address of the lowest byte."""
+    """Return the address of an array's lowest byte."""
     return upwards(array).__array_interface__["data"][0]
 
 
 def _span(array: np.ndarray) -> int:
-    """Bytes from the lowest to the highest address, gaps included."""
+    """Return the number of bytes from an array's lowest to its highest address, gaps included."""
     if not array.size:
         return 0
     reach = sum((extent - 1) * abs(step) for extent, step in zip(array.shape, array.strides))
@@ -108,7 +109,10 @@ def _span(array: np.ndarray) -> int:
 
 
 def _origin(array: np.ndarray) -> int:
-    """Bytes from the start of the memory that the array is a view of, which a GPU's allocator aligns."""
+    """Return the distance in bytes of an array from the start of the memory that it is a view of.
+
+    A GPU's allocator aligns that start.
+    """
     owner = array
     while hasattr(getattr(owner, "base", None), "__array_interface__"):
         owner = owner.base
@@ -117,7 +121,7 @@ def _origin(array: np.ndarray) -> int:
 
 
 def _overlapping(arrays: list) -> list[list]:
-    """Groups of arrays: those whose bytes overlap, directly or through others, are together."""
+    """Return the arrays in groups. Arrays whose bytes overlap, directly or through others, share a group."""
     groups, end = [], -1
     for array in sorted(filter(_span, arrays), key=_address):
         start = _address(array)

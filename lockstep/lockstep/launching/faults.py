@@ -1,4 +1,4 @@
-"""Reports an error that nobody foresaw as what it is: the emulator's own fault, at a line of the kernel."""
+"""Reports an unforeseen error as the emulator's own fault, at a line of the kernel."""
 
 import ast
 import os
@@ -11,10 +11,10 @@ from lockstep.errors import DEBUG, EmulatorError, EmulatorFault, UnsupportedKern
 
 
 class OwnFaults:
-    """``with OwnFaults(kernel):`` turns an unforeseen error inside into an :class:`EmulatorFault`.
+    """A context that turns an unforeseen error inside it into an :class:`EmulatorFault`.
 
-    These errors pass as they are: the emulator's own; what stops Python (KeyboardInterrupt); a lack of memory
-    (MemoryError); and errors of the caller's own functions, which :meth:`theirs` calls.
+    These errors pass unchanged: the emulator's own, those that stop Python (KeyboardInterrupt), a lack of
+    memory (MemoryError), and errors of the caller's own functions, which :meth:`theirs` calls.
     """
 
     def __init__(self, function: types.FunctionType):
@@ -22,7 +22,7 @@ class OwnFaults:
         self._foreign = None
 
     def theirs(self, call, *arguments):
-        """Call a function that the caller gave. Its errors are not the emulator's fault, and pass."""
+        """Call a function that the caller gave. Its errors are not the emulator's fault, so they pass."""
         try:
             return call(*arguments)
         except Exception as error:
@@ -44,7 +44,7 @@ class OwnFaults:
 
 
 def guarded(method):
-    """Decorator for a report's methods, which show the kernel ``self.function``: guard them by OwnFaults."""
+    """Wrap a method of a report so that it runs inside ``OwnFaults(self.function)``."""
 
     @wraps(method)
     def guard(self):
@@ -55,14 +55,14 @@ def guarded(method):
 
 
 def lines_of_kernels(trace: types.TracebackType | None) -> types.TracebackType | None:
-    """The frames of a traceback that run kernels: the emulator's own frames help nobody who writes one."""
+    """Return a traceback with only the frames that run kernels, without the emulator's own frames."""
     return frames_where(trace, _runs_a_kernel)
 
 
 def frames_where(
     trace: types.TracebackType | None, wanted: Callable[[types.CodeType], bool]
 ) -> types.TracebackType | None:
-    """The frames of a traceback whose code is wanted."""
+    """Return a traceback with only the frames whose code is wanted, or None if there are none."""
     frames = []
     while trace is not None:
         frames.append(trace)
@@ -75,12 +75,12 @@ def frames_where(
 
 
 def _runs_a_kernel(code: types.CodeType) -> bool:
-    """Is it a translated function, or a lambda in one? Only these name the machine ``_M``."""
+    """Tell whether code is a translated function or a lambda in one. Only these name the machine ``_M``."""
     return "_M" in code.co_varnames[:1] or "_M" in code.co_freevars
 
 
 def _place(trace, function) -> tuple[str, int]:
-    """(file, line) in a kernel or device function at which an error came up."""
+    """Return the (file, line) in a kernel or device function at which an error was raised."""
     found = function.__code__.co_filename, function.__code__.co_firstlineno
     for frame, line in traceback.walk_tb(trace):
         if _runs_a_kernel(frame.f_code):
@@ -91,7 +91,7 @@ def _place(trace, function) -> tuple[str, int]:
 
 
 def _translated_line(variables: dict) -> tuple[str, int] | None:
-    """(file, line) of the source that a method of the translator is at."""
+    """Return the (file, line) that a frame of the translator is translating, or None for other frames."""
     translator, node = variables.get("self"), variables.get("node")
     if isinstance(node, ast.AST) and hasattr(node, "lineno") and hasattr(translator, "filename"):
         return translator.filename, node.lineno

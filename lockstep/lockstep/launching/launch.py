@@ -1,4 +1,4 @@
-"""Launch a kernel on the emulator: check everything, run block by block, write the results at the end."""
+"""Launches a kernel: checks everything, runs it chunk by chunk of blocks, writes the results at the end."""
 
 import inspect
 import sys
@@ -46,12 +46,12 @@ from .silence import Silencing, allowed_in, allowed_kinds
 
 STEP_LIMIT = 1_000_000
 CHUNK_LANES = 1 << 15  # lanes that run together: enough for NumPy to pay off, few enough for the caches
-FOLLOWED_LANES = 1 << 11  # the same where every access is kept
-CHUNK_ELEMENTS = 1 << 20  # elements of all local arrays in a chunk, for the same reason
-PATIENCE = 110  # blocks that may differ before many are counted at a time: three periods of 32, and a few
-SHORT_PATIENCE = 12  # in a grid of one row: such kernels often assign the tiles in an order of their own
+FOLLOWED_LANES = 1 << 11  # lanes that run together where the emulator keeps every access
+CHUNK_ELEMENTS = 1 << 20  # elements of all local arrays in a chunk, few enough for the caches
+PATIENCE = 110  # blocks without a repetition (three periods of 32, and a few) before many are counted at once
+SHORT_PATIENCE = 12  # the same for a grid of one row, because such kernels often order the tiles themselves
 MAX_RECURSION = 200  # calls of one function inside each other; a GPU's stack holds fewer
-MEMORY_LIMIT = 4 << 30  # bytes of copies and shadow memory the emulator may use besides the learner's arrays
+MEMORY_LIMIT = 4 << 30  # bytes that the emulator may use for copies of arrays and for shadow memory
 
 
 def emulate(
@@ -76,23 +76,23 @@ def emulate(
     ----------
     kernel : a function decorated with ``cuda.jit``, or the plain function.
     grid, block : number of blocks, and of threads per block: an int or up to three (x, y, z).
-    args : NumPy arrays (of any strides; written in place when the kernel has finished), numbers, tuples of
-        them, and objects with an ``array`` and a method ``in_kernel`` that returns what the kernel gets:
-        tensor maps. Arrays that overlap share their memory, as device arrays do.
+    args : NumPy arrays of any strides, numbers, tuples of them, and tensor maps: objects with an ``array``
+        and a method ``in_kernel`` that returns what the kernel gets. The arrays are written in place when the
+        kernel has finished. Arrays that overlap share their memory, as device arrays do.
     shared_bytes : dynamic shared memory of a block, in bytes.
-    counts_only : count exactly without running everything; no results, no checks. Arrays may then be
-        broadcast views such as ``np.broadcast_to(np.float32(0), (16384, 16384))``.
+    counts_only : count exactly without running everything. There are no results and no checks. Arrays may
+        then be broadcast views such as ``np.broadcast_to(np.float32(0), (16384, 16384))``.
     watch : a :class:`Watch`, to record one block or warp access by access in ``report.trace``.
     step_limit : iterations that any one loop may run before the kernel is stopped.
     progress : called with (blocks done, blocks in all) after every chunk of blocks.
     gpu : the GPU whose limits hold: "h200" (the default), "ada", "8.6"; see :func:`.limits.profile`.
-    as_compiled : find out as well how little compiled code may access, for ``report.as_compiled`` and
-        ``report.at_least``: takes up to some twenty times as long. See :mod:`lockstep.counts.lower_bound`.
-    allow : kinds of findings to silence, such as "global_race"; ``# emulator: allow global_race`` at the end
-        of a line of the kernel silences them there. ``report.silenced`` has what was silenced.
-    strict : threads that store equal values to one element are a race as well, not only advice.
-    debug : a division by zero stops the kernel, as Numba compiles kernels with ``debug=True``; what is left
-        out is taken from the kernel.
+    as_compiled : also find how little compiled code may access, for ``report.as_compiled`` and
+        ``report.at_least``. It takes up to some twenty times as long. See :mod:`lockstep.counts.lower_bound`.
+    allow : kinds of findings to silence, such as "global_race". ``# emulator: allow global_race`` at the end
+        of a line of the kernel silences them there. ``report.silenced`` has the silenced findings.
+    strict : report threads that store equal values to one element as a race, not only as advice.
+    debug : a division by zero stops the kernel, as Numba compiles kernels with ``debug=True``. Without this
+        argument, the kernel's own ``debug`` option holds.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def emulate(
 
 
 class Options(NamedTuple):
-    """What may be asked of a launch; :func:`emulate` describes each."""
+    """The options of a launch. :func:`emulate` describes each of them."""
 
     shared_bytes: int
     counts_only: bool
@@ -151,33 +151,33 @@ class Options(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How to run a launch."""
+    """A way to run a launch."""
 
-    units: str | None = None  # what runs in turns; None: all runs in lock-step
+    units: str | None = None  # the units that run in turns, or None if everything runs in lock-step
     exact: frozenset = frozenset()  # "shared", "global": memories that are examined access by access
-    examined: frozenset = frozenset()  # in shared memory, only these arrays are
+    examined: frozenset = frozenset()  # the arrays of shared memory that are examined in this way
 
 
 @dataclass
 class BoundFunction:
-    """Translated code with the values of its closure."""
+    """A function's translated code with the values of its closure."""
 
     signature: inspect.Signature
     defaults: dict  # parameter -> value
     sites: dict  # number -> Site, of the function and of all that it calls
     source: Source
-    allowed: list  # comments that silence findings, also in what it calls
+    allowed: list  # comments that silence findings, also in the functions that it calls
     typed: Typed | None = None
     stored: set = field(default_factory=set)
-    local_elements: int = 0  # of the local arrays whose shapes are constant expressions
+    local_elements: int = 0  # elements of the local arrays whose shapes are constant expressions
     warp_by_warp: bool = False  # whether its warps may wait for each other
     meets_grid: bool = False  # whether all blocks may wait for each other
     needs: list = field(default_factory=list)  # (compute capability, what needs it, file, line)
     casts: signatures.Casts | None = None  # the signatures that it was given
     callees: list = field(default_factory=list)  # all functions that it calls, and what those call
-    dispatcher: object = None  # of a device function whose constants are those of each combination of types
-    called_with: set = field(default_factory=set)  # combinations of types
-    earlier: dict = field(default_factory=dict)  # those for which it was compiled with other constants
+    dispatcher: object = None  # set for a device function whose constants depend on its argument types
+    called_with: set = field(default_factory=set)  # the combinations of argument types that calls had
+    earlier: dict = field(default_factory=dict)  # argument types -> the function with its earlier constants
     recursive: bool = False
     depth: int = 0  # calls of a recursive function that have not returned
 
@@ -190,7 +190,7 @@ class BoundFunction:
 
     @property
     def record_kind(self) -> tuple:
-        """What the types of a function depend on that gets this one as an argument."""
+        """The key that a function's types depend on if this function is one of its arguments."""
         return type(self), self.typed.function
 
     def __call__(self, machine, /, *args, **keywords):
@@ -202,7 +202,7 @@ class BoundFunction:
         return self._run(machine, args)
 
     def require(self, gpu):
-        """Refuse instructions that a GPU does not have."""
+        """Refuse a kernel with an instruction that a GPU does not have."""
         for needed, name, *place in self.needs:
             if gpu.compute_capability < needed:
                 has, wanted = (".".join(map(str, one)) for one in (gpu.compute_capability, needed))
@@ -222,7 +222,10 @@ class BoundFunction:
         return self._call_itself(code, machine, args) if self.recursive else code(machine, *args)
 
     def arguments(self, args: tuple, keywords: dict) -> tuple:
-        """One argument per parameter; ``*args`` as a tuple. Raises KernelTypeError if they do not fit."""
+        """Return one argument per parameter, with ``*args`` as a tuple.
+
+        Raises KernelTypeError if the arguments do not fit the parameters.
+        """
         try:
             given = self.signature.bind(*args, **keywords).arguments
         except TypeError as wrong:
@@ -237,7 +240,7 @@ class BoundFunction:
                 "reach a call that returns without another?"
             )
         limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(limit + 20)  # the frames of the emulator for one call
+        sys.setrecursionlimit(limit + 20)  # room for the emulator's own frames in one call
         self.depth += 1
         try:
             return code(machine, *args)
@@ -247,7 +250,7 @@ class BoundFunction:
 
 
 def bind(function, counts_only=False, device=False, under=(), call=None) -> BoundFunction:
-    """Translate a function and all it calls, and bind the code to the constants of this closure."""
+    """Translate a function and all that it calls, and bind the code to the values of its outside names."""
     if original(function) in under:
         raise UnsupportedKernel(
             f"{function.__name__} calls another function that calls {function.__name__}; Numba supports only "
@@ -289,7 +292,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
             bound.needs.append((value.needs, *shown))
     bound.typed = Typed(function, device, translation, program, space)
     bound.stored |= translation.stored
-    for _ in translation.passed:  # again, where a function passes a parameter on to itself
+    for _ in translation.passed:  # Once is not enough if a function passes a parameter on to itself.
         for root, path, given, parameter in translation.passed:
             if given in callees[root, path].stored:
                 bound.stored.add(parameter)
@@ -311,7 +314,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
 
 
 def _bind_callee(callee: Callee, counts_only, under, call) -> BoundFunction:
-    """Bind a device function, also as it was compiled before some of its constants changed."""
+    """Bind a device function, and each version compiled before some of its constants changed."""
     bound = bind(callee.function, counts_only, True, under, call)
     if callee.declared:
         bound.casts = signatures.Casts(callee.function.__name__, callee.declared)
@@ -335,7 +338,7 @@ def _types_of(args) -> tuple:
 
 
 def _with_arrays(value, name: str, counts_only: bool):
-    """A value from outside the kernel with its arrays, also those in tuples, as the kernel sees them."""
+    """Return a value from outside the kernel with its arrays, also in tuples, as the kernel sees them."""
     if isinstance(value, Constant):
         return value.in_kernel(name, counts_only)
     if isinstance(value, tuple):
@@ -344,7 +347,7 @@ def _with_arrays(value, name: str, counts_only: bool):
 
 
 def _named_parts(values: tuple, name: str) -> list:
-    """(part, name) of each part of a tuple or named tuple."""
+    """Return (part, name) for each part of a tuple or named tuple."""
     fields = getattr(values, "_fields", None)
     names = [f"{name}.{field}" for field in fields or ()] or [f"{name}[{i}]" for i in range(len(values))]
     return list(zip(values, names))
@@ -364,7 +367,7 @@ class Launch:
         self.bound = bind(self.function, self.counts_only)
         self.bound.require(self.gpu)
         self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
-        self.printed: list[str] = []  # by the kernel
+        self.printed: list[str] = []  # the lines that the kernel printed
         self.silencing = Silencing(self.bound.allowed, allowed_kinds(options.allow))
         if self.watch is not None and self.counts_only:
             raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
@@ -372,7 +375,10 @@ class Launch:
         self.needed = self._surely_needed() if options.as_compiled else None
 
     def _surely_needed(self) -> set:
-        """What no compiler can leave out. Refuses what cannot be followed access by access."""
+        """Return the accesses that no compiler can leave out.
+
+        Refuse a launch that cannot be followed access by access.
+        """
         if self.counts_only or self.watch is not None:
             other = "counts_only" if self.counts_only else "watch"
             raise LaunchError(f"as_compiled needs a full run of its own; pass it without {other}")
@@ -386,7 +392,7 @@ class Launch:
         return surely_needed(self.function)
 
     def run(self) -> Report:
-        """Run in lock-step; again in another way if that has turned out not to be enough."""
+        """Run the launch, again in another way if the first was not exact enough. Return the report."""
         way = Way(CHUNKS if self.bound.meets_grid and not self.counts_only else None)
         try:
             while way is not None:
@@ -403,7 +409,10 @@ class Launch:
         return report
 
     def _attempt(self, way):
-        """Run once, on fresh copies: (the error that stopped it, the way to run it again), each or None."""
+        """Run once, on fresh copies of the arrays.
+
+        Return (the error that stopped the kernel or None, the way to run it again or None).
+        """
         self._prepare(way)
         try:
             if self.counts_only:
@@ -442,7 +451,10 @@ class Launch:
         self.code = self.bound.typed.code_for(self.machine, self.parameters)
 
     def _more_exactly(self, way):
-        """Races found where more than barriers orders accesses: those are to be examined exactly."""
+        """Return a way that examines the memories with races access by access, or None if there is no need.
+
+        There is a need only where accesses are ordered by more than barriers.
+        """
         machine = self.machine
         if way.exact or not (machine.fine_order or self.bound.warp_by_warp):
             return None
@@ -451,7 +463,7 @@ class Launch:
         if "global_race" in kinds:
             exact.add("global")
         if "shared_race" in kinds and not self.bound.warp_by_warp:
-            exact.add("shared")  # where warps run one at a time, threads that may race are in the doubts
+            exact.add("shared")  # Where warps run one at a time, the doubts have the threads that may race.
         if not exact:
             return None
         return way._replace(exact=frozenset(exact), examined=frozenset(machine.suspects))
@@ -484,7 +496,7 @@ class Launch:
         return [self._parameter(value, name, itself) for name, value in zip(wanted, self.args)]
 
     def _parameter(self, value, name, itself):
-        """An argument as the kernel sees it; ``itself``: the names of the arrays that are arguments."""
+        """Return an argument as the kernel sees it. ``itself``: id of an array argument -> its name."""
         if isinstance(value, np.ndarray):
             return self.arrays.device_array(name, value)
         if isinstance(value, tuple):
@@ -527,7 +539,7 @@ class Launch:
         machine.chunk.watcher = self.watcher if watched else None
 
     def _call(self):
-        """Run the translated kernel; the traceback of an error ends at the kernel's line that raised it."""
+        """Run the translated kernel, and cut the traceback of an error to the frames that run kernels."""
         try:
             self.code(self.machine, *self.parameters)
         except EmulatorError as error:
@@ -548,7 +560,7 @@ class Launch:
         return _chunk_shape(self.grid, self.machine, self.bound.local_elements, most)
 
     def _run_units(self, units):
-        """Run in units that wait for each other."""
+        """Run the launch in units, which wait for each other."""
         machine, (rows, columns) = self.machine, (1, 1)
         room = self.gpu.resident_blocks(self.block[0] * self.block[1] * self.block[2], self.shared_bytes)
         if units == CHUNKS:
@@ -565,7 +577,7 @@ class Launch:
         machine.run_units(Scheduler(machine, self._call, blocks, room, ended), units)
 
     def _begin(self):
-        """Prepare the trace; returns a function that tells how many more blocks are done."""
+        """Prepare the trace. Return a function to call with the number of blocks done since the last call."""
         self.watcher = self.machine.last_watcher = Watcher(self.watch) if self.watch is not None else None
         if self.needed is not None:
             self.lower_bound = LowerBound(self.machine, self.needed)
@@ -580,13 +592,13 @@ class Launch:
         return progress
 
     def _count(self):
-        """Fold blocks like the iterations of loops: along x within rows, along y, along z."""
+        """Count all blocks, folded like the iterations of loops: along x within rows, along y, along z."""
         gx, gy, gz = self.grid
         self._fold_axis(gz, lambda z: self._fold_axis(gy, lambda y: self._count_row(z, y, gx)))
         self.machine.tallies.settle()
 
     def _count_row(self, z, y, length):
-        """A row of blocks, one by one; many at a time once they turn out not to repeat."""
+        """Count a row of blocks one by one, or many at a time once they turn out not to repeat."""
         patience = PATIENCE if self.grid[1] * self.grid[2] > 1 else SHORT_PATIENCE
         done = self._fold_axis(length, lambda x: self._chunk(z, y, x, 1, 1), patience)
         width = max(2 * CHUNK_LANES // (self.block[0] * self.block[1] * self.block[2]), 1)
@@ -596,9 +608,9 @@ class Launch:
             self._chunk(z, y, length - rest, 1, rest)
 
     def _fold_axis(self, length, run, patience=None) -> int:
-        """Run positions 0..length-1; returns how many are done.
+        """Run positions 0..length-1, skipping those that repeat. Return how many are done.
 
-        ``patience``: how many positions in a row may pass without a repetition before it gives up.
+        ``patience``: how many successive positions may pass without a repetition before the method gives up.
         """
         fold, position, tried = Fold(self.machine), 0, 0
         while position < length and (patience is None or tried < patience):
@@ -610,7 +622,7 @@ class Launch:
 
 
 def _geometry(what, given) -> tuple:
-    """A grid or block as three integers."""
+    """Return a grid or block as three integers. Raises LaunchError or LimitExceeded if it is not valid."""
     sizes = given if isinstance(given, (tuple, list)) else (given,)
     whole = all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) for size in sizes)
     if isinstance(given, np.ndarray):
@@ -651,7 +663,7 @@ def _check_limits(grid, block, shared_bytes, gpu) -> int:
 
 
 def _check_arguments(bound: BoundFunction, name: str, args, declared) -> list:
-    """The arguments of a launch. Numba compiles a kernel for all its parameters, and uses no default."""
+    """Return the arguments of a launch, one per parameter, because Numba uses no defaults of a kernel."""
     wanted, arguments = bound.signature.parameters, args
     if len(args) != len(wanted):
         missing = len(args) < len(wanted)
@@ -669,7 +681,7 @@ def _check_argument(name, value):
     if isinstance(value, np.ndarray) and value.dtype.fields:
         value = Records(name, value)
     if isinstance(value, np.ndarray):
-        if value.dtype.kind not in "biufc" or value.dtype.char in "gG":  # those of 80 bits
+        if value.dtype.kind not in "biufc" or value.dtype.char in "gG":  # "g" and "G" have 80 bits per float.
             raise LaunchError(
                 f"{name} has dtype {value.dtype}; "
                 "the emulator supports booleans, integers, floats, complex numbers and records of them"
@@ -699,7 +711,7 @@ def _check_layout(name, array):
 
 
 def _arrays_of(value) -> list[np.ndarray]:
-    """The arrays of an argument: itself, those in a tuple, or the one that a tensor map describes."""
+    """Return the arrays of an argument: itself, those in a tuple, or the one that a tensor map describes."""
     if isinstance(value, np.ndarray):
         return [value]
     if isinstance(value, tuple):
@@ -708,7 +720,7 @@ def _arrays_of(value) -> list[np.ndarray]:
 
 
 def _chunk_shape(grid, machine, local_elements, most) -> tuple:
-    """(rows, columns) of blocks that run together: nearly square, so that blocks share what they load."""
+    """Return (rows, columns) of blocks that run together, nearly square, so that blocks share their loads."""
     threads = -(-machine.block[0] * machine.block[1] * machine.block[2] // 32) * 32
     lanes = min(most, CHUNK_ELEMENTS // max(local_elements, 1))
     blocks = max(lanes // threads, 1)

@@ -1,4 +1,4 @@
-"""The result of an emulated launch: counts by source line, findings, and a table beside the source."""
+"""Reports the result of an emulated launch: counts by line, findings, and a table beside the source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COUNTS = ("requests", "lanes", "bytes", "sectors", "lines", "wavefronts", "idea
 _ACCESS_COLUMNS = ("function", "line", "site", "space", "op", "array", "bits", *_COUNTS)
 _KEYS = tuple(name for name in _ACCESS_COLUMNS if name not in _COUNTS)
 _VALUES = {"space": ("global", "shared", "local", "constant"), "op": ("load", "store", "atomic")}
-_MERGED = {"space": ("global", "shared"), "op": ("load", "store")}  # what ``as_compiled`` covers
+_MERGED = {"space": ("global", "shared"), "op": ("load", "store")}  # the accesses that ``as_compiled`` covers
 _LINE_COLUMNS = ("requests", "sectors", "wavefronts", "operations")
 
 
@@ -33,11 +33,11 @@ class Report:
     """The result of :func:`emulate`.
 
     ``accesses``: a frame with a row per site, array and width. ``arithmetic``: a frame of floating-point
-    operations per line; "mma" are the multiply-adds of Tensor Cores, shared equally among the lanes, with the
-    dtype of their accumulators. ``findings``: errors first, then advice. ``barriers``: barriers executed,
-    summed over blocks. ``shared_bytes``: shared memory per block. ``trace``: a frame, if a Watch was given.
-    ``as_compiled``: a frame, if the launch asked for it. ``silenced``: findings that a comment or ``allow``
-    has silenced (see :mod:`.silence`).
+    operations per line. There "mma" counts the multiply-adds of Tensor Cores, shared equally among the lanes,
+    with the dtype of their accumulators. ``findings``: errors first, then advice. ``barriers``: the number of
+    barriers executed, summed over blocks. ``shared_bytes``: bytes of shared memory per block. ``trace``: a
+    frame, if a Watch was given. ``as_compiled``: a frame, if the launch asked for it. ``silenced``: findings
+    that a comment or ``allow`` has silenced (see :mod:`.silence`).
     """
 
     def __init__(self, machine, findings, function, source, watch, lower_bound=None):
@@ -99,10 +99,11 @@ class Report:
         return self._watcher.frame()
 
     def total(self, column: str, **where) -> int:
-        """Sum of a column of ``accesses``, such as ``report.total("sectors", space="global", array="A")``.
+        """Return the sum of a column of ``accesses``: ``report.total("sectors", space="global", array="A")``.
 
         column: one of requests, lanes, bytes, sectors, lines, wavefronts, ideal_wavefronts. where: values of
-        function, line, site, space, op, array and bits. Raises UnknownName for what the report does not have.
+        function, line, site, space, op, array and bits. Raises UnknownName for a column or a value that the
+        report does not have.
         """
         _require("count", column, _COUNTS)
         return int(self._rows(where)[column].sum())
@@ -112,9 +113,10 @@ class Report:
     def as_compiled(self) -> pd.DataFrame:
         """Loads and stores of global and shared memory as written, and the least that compiled code does.
 
-        A row per space, op and array, with requests, sectors and wavefronts and, for each, a column such as
-        ``at_least_requests``. :mod:`lockstep.counts.lower_bound` says what a compiler may leave out. Raises
-        AttributeError unless ``as_compiled=True`` was passed to :func:`emulate`.
+        There is a row per space, op and array, with requests, sectors and wavefronts and, for each of these
+        counts, a column such as ``at_least_requests``. :mod:`lockstep.counts.lower_bound` says what a
+        compiler may leave out. Raises AttributeError unless ``as_compiled=True`` was passed to
+        :func:`emulate`.
         """
         self._require_least()
         frame = self.accesses
@@ -126,11 +128,12 @@ class Report:
         return frame
 
     def at_least(self, column: str, space: str, op: str, array: str | None = None) -> int:
-        """What compiled code accesses at least: a lower bound of ``total(column, space=..., op=...)``.
+        """Return a lower bound, for compiled code, of ``total(column, space=..., op=...)``.
 
-        column: one of requests, sectors, wavefronts. space: "global" or "shared"; op: "load" or "store".
-        array: one array, or None for all together, which may be less than their sum. Raises UnknownName for
-        other words, AttributeError unless ``as_compiled=True`` was passed to :func:`emulate`.
+        column: one of requests, sectors, wavefronts. space: "global" or "shared". op: "load" or "store".
+        array: the name of an array, or None for all together, which may be less than the sum over the arrays.
+        Raises UnknownName for other words, and AttributeError unless ``as_compiled=True`` was passed to
+        :func:`emulate`.
         """
         self._require_least()
         _require("count", column, COUNTS)
@@ -148,7 +151,7 @@ class Report:
             raise AttributeError("this was not counted: pass as_compiled=True to emulate()")
 
     def _rows(self, where: dict) -> pd.DataFrame:
-        """The rows of ``accesses`` with these values."""
+        """Return the rows of ``accesses`` with these values."""
         frame = self.accesses
         for name, value in where.items():
             _require("column to select by", name, _KEYS)
@@ -157,9 +160,9 @@ class Report:
         return frame
 
     def _require_known(self, column, value):
-        """Refuse a misspelt value, which would select nothing and count as 0. A number may do so."""
+        """Refuse a misspelt value, which would select nothing and count as 0. Numbers such as lines pass."""
         if column == "array":
-            if value not in {site.op for site in self._sites.values()}:  # declared, but never accessed
+            if value not in {site.op for site in self._sites.values()}:  # It may have no access.
                 _require(column, value, self._arrays(), parts=True)
         elif column in _VALUES:
             _require(column, value, _VALUES[column])
@@ -167,11 +170,11 @@ class Report:
             _require(column, value, {site.function for site in self._sites.values()})
 
     def _arrays(self) -> list[str]:
-        """The names of the arguments, then of all other arrays that were accessed."""
+        """Return the names of the arguments, then those of all arrays that were accessed."""
         return [*parameter_names(self.function), *sorted(set(self.accesses["array"]))]
 
     def totals(self) -> dict[str, int]:
-        """Global requests and sectors, shared wavefronts, FLOP and barriers, without a frame per line."""
+        """Return global requests and sectors, shared wavefronts, FLOP and barriers, without using frames."""
         spaces = {"global": np.zeros(len(_COUNTS), np.int64), "shared": np.zeros(len(_COUNTS), np.int64)}
         for what, counts in self._tallies.accesses.items():
             if what.space in spaces:
@@ -187,7 +190,7 @@ class Report:
         }
 
     def file_of(self, finding: Finding) -> str:
-        """The file of a finding's line: a device function may come from another file than the kernel."""
+        """Return the file of a finding's line, which may be a device function's file, not the kernel's."""
         site = self._sites.get(finding.site)
         return site.file if site is not None else self.function.__code__.co_filename
 
@@ -195,7 +198,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """True if there are no errors; advice is allowed."""
+        """Whether there are no errors. Advice is allowed."""
         return not self.errors
 
     @property
@@ -208,13 +211,13 @@ class Report:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations; a multiply-add, fused or on a Tensor Core, counts as two."""
+        """The number of floating-point operations. A multiply-add, fused or on a Tensor Core, is two."""
         frame = self.arithmetic
         return int(frame["lanes"].sum() + frame.loc[frame["op"].isin(("fma", "mma")), "lanes"].sum())
 
     @property
     def global_bytes(self) -> int:
-        """Bytes that global requests move: 32 per sector, as if there were no cache."""
+        """The number of bytes that global requests move: 32 per sector, as if there were no cache."""
         return 32 * self.total("sectors", space="global")
 
     @property
@@ -223,7 +226,10 @@ class Report:
         return self.flops / self.global_bytes if self.global_bytes else float("inf")
 
     def sectors_per_request(self, **where) -> float:
-        """Of global memory; 0 if there are no requests. where: as in :meth:`total`, without space."""
+        """Return the sectors per request of global memory, or 0 if there are no requests.
+
+        where: as in :meth:`total`, without space.
+        """
         if "space" in where:
             raise UnknownName("sectors are counted in global memory alone: leave out space")
         requests = self.total("requests", space="global", **where)
@@ -231,7 +237,7 @@ class Report:
 
     @property
     def bank_conflicts(self) -> int:
-        """Wavefronts beyond those that the width of the accesses requires."""
+        """The number of shared wavefronts beyond those that the width of the accesses requires."""
         return self.total("wavefronts", space="shared") - self.total("ideal_wavefronts", space="shared")
 
     # ---- output ----
@@ -239,7 +245,7 @@ class Report:
     @cached_property
     @guarded
     def by_line(self) -> pd.DataFrame:
-        """The kernel's source lines with the totals of each."""
+        """A frame of the kernel's source lines with the totals of each line."""
         lines, start = self._source
         numbers = range(start, start + len(lines))
         frame = _frame({"line": numbers, "source": [text.rstrip("\n") for text in lines]})
@@ -265,7 +271,7 @@ class Report:
         return "\n".join([head, *body, "", self._summary(), *self._compiled(), *notes, *self._silenced()])
 
     def _compiled(self) -> list[str]:
-        """Sentences about the least that compiled code does, if the launch asked for it."""
+        """Return sentences about the least that compiled code does, if the launch asked for it."""
         if self._least is None:
             return []
         told = []
@@ -282,7 +288,7 @@ class Report:
         return f"{written:,} {column} as written, at least {least:,} as compiled"
 
     def _silenced(self) -> list[str]:
-        """A sentence about what was silenced, if anything was."""
+        """Return a list with a sentence about the silenced findings, or an empty list if there are none."""
         found = ", ".join(f"{f.kind} in line {f.line} ({f.count:,} times)" for f in self.silenced)
         return [f"silenced: {found}"] if found else []
 
@@ -312,7 +318,7 @@ class Report:
 
 
 def _require(what: str, name, known, parts=False):
-    """Raise UnknownName unless ``name`` is known. ``parts``: an element or field of a known name will do."""
+    """Raise UnknownName unless ``name`` is known. ``parts``: whether a known name's parts are known too."""
     whole = re.split(r"[.\[]", name)[0] if parts and isinstance(name, str) else name
     if name not in known and whole not in known:
         listed = ", ".join(map(str, dict.fromkeys(known)))
@@ -322,7 +328,7 @@ def _require(what: str, name, known, parts=False):
 
 
 def _frame(data, columns=None) -> pd.DataFrame:
-    """A frame. pandas is imported only here, when somebody asks for counts: it takes a third of a second."""
+    """Return a frame. Only this function imports pandas, because the import takes a third of a second."""
     import pandas as pd
 
     return pd.DataFrame(data, columns=columns)

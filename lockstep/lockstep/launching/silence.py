@@ -1,7 +1,7 @@
-"""Findings that are silenced in the open: by a comment on the kernel's line, or by kind for a whole launch.
+"""Silences findings: by a comment on the kernel's line, or by kind for a whole launch.
 
-``# emulator: allow global_race`` at the end of a line silences findings of that kind in that line; several
-kinds are separated by commas. What is silenced is still counted, in ``report.silenced``.
+``# emulator: allow global_race`` at the end of a line silences findings of that kind in that line. Commas
+separate several kinds. ``report.silenced`` still has the silenced findings, with their counts.
 """
 
 import io
@@ -26,7 +26,10 @@ class Allowed(NamedTuple):
 
 
 def allowed_in(source: Source, function) -> list[Allowed]:
-    """The silencing comments of a function; raises UnsupportedKernel for one with an unknown kind."""
+    """Return the silencing comments of a function.
+
+    Raises UnsupportedKernel for a comment that names no kind of finding, or an unknown kind.
+    """
     found = []
     for line, comment in _comments(source):
         match = _COMMENT.match(comment)
@@ -40,7 +43,7 @@ def allowed_in(source: Source, function) -> list[Allowed]:
 
 
 def _comments(source: Source):
-    """(line, text) of each comment."""
+    """Yield (line, text) of each comment."""
     text, first = "".join(source.lines), source.start
     if "emulator:" not in text:
         return
@@ -50,12 +53,15 @@ def _comments(source: Source):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 yield first + token.start[0] - 1, token.string
-    except (tokenize.TokenError, SyntaxError):  # the source is a lambda in the middle of a statement
+    except (tokenize.TokenError, SyntaxError):  # The source is a lambda in the middle of a statement.
         return
 
 
 def allowed_kinds(allow) -> frozenset:
-    """The argument ``allow`` of a launch: a kind of finding, or several."""
+    """Return the set of kinds in the argument ``allow`` of a launch, which is one kind of finding or several.
+
+    Raises ArgumentError for an unknown kind.
+    """
     kinds = (allow,) if isinstance(allow, str) else tuple(allow)
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
@@ -69,7 +75,7 @@ def _unknown(*names) -> str:
 
 
 class Silencing:
-    """What one launch silences. ``kinds``: the kinds of findings that its argument ``allow`` names."""
+    """The rules by which one launch silences findings. ``kinds``: the kinds in its argument ``allow``."""
 
     def __init__(self, comments: list[Allowed], kinds: frozenset):
         self.comments, self.kinds = comments, kinds
@@ -78,7 +84,7 @@ class Silencing:
         return finding.kind in self.kinds or any(_fits(comment, finding) for comment in self.comments)
 
     def unused(self, findings) -> list[Finding]:
-        """Advice about each comment that silences none of these findings."""
+        """Return advice about each comment that silences none of these findings."""
         idle = [
             comment for comment in self.comments if not any(_fits(comment, finding) for finding in findings)
         ]
