@@ -1,31 +1,31 @@
-"""numba.cuda kernels without a GPU: they run in lock-step, every access is counted, mistakes are found.
+"""Runs numba.cuda kernels without a GPU: in lock-step, with every access counted and mistakes found.
 
 ``emulate(kernel, grid, block, *arguments)`` runs one launch and returns its :class:`Report`. Within
-``emulated()`` whole programs run, host side included; ``lockstep program.py`` does the same from the shell.
+``emulated()`` whole programs run, host side included. ``lockstep program.py`` does the same from the shell.
 :mod:`lockstep.intrinsics` adds the instructions that numba.cuda lacks, and :mod:`lockstep.limits` says what
 each GPU allows. All other modules are private.
 
-The way of a launch leads through the rooms, and imports go only from later rooms to earlier ones:
+A launch goes through the rooms in the order of this table. A room imports only from rooms below it:
 
 =====================  ====================================================================================
 :mod:`.host`           puts the emulator in the place of numba.cuda's host side: arrays, streams, pytest
 :mod:`.launching`      checks a launch, runs it chunk by chunk, reports; start reading at ``launch.py``
 :mod:`.types`          finds the types as Numba does, and translates the source to calls of the machine
-:mod:`.reading`        what the source says: names, constants, pruned branches, what a compiler must keep
-:mod:`.library`        what a kernel may call: numba.cuda's functions, ``math``, libdevice, warps' calls
+:mod:`.reading`        reads the source: names, constants, pruned branches, what a compiler must keep
+:mod:`.library`        has what a kernel may call: numba.cuda's functions, ``math``, libdevice, warp calls
 :mod:`.machine`        runs the translated code for all lanes of many blocks at once
-:mod:`.waiting`        units that wait for each other run one at a time: the scheduler, mbarriers, TMA, wgmma
-:mod:`.races`          which accesses nothing orders: shadow memory, happens-before, vector clocks
-:mod:`.counts`         what accesses cost, totals, and the least that compiled code costs
-:mod:`.memory`         where the values are: global, shared, local memory, records, atomics
-:mod:`.values`         numbers that differ from lane to lane, their dtypes, their places in the grid
+:mod:`.waiting`        runs units that wait for each other in turns: the scheduler, mbarriers, TMA, wgmma
+:mod:`.races`          finds accesses that nothing orders: shadow memory, happens-before, vector clocks
+:mod:`.counts`         counts what accesses cost, and the least that compiled code costs
+:mod:`.memory`         holds the values: global, shared, local memory, records, atomics
+:mod:`.values`         defines numbers that differ from lane to lane, their dtypes, their places in the grid
 =====================  ====================================================================================
 
-:mod:`.intrinsics` stands on these rooms, and no room knows it: an intrinsic registers its emulation
+:mod:`.intrinsics` imports from these rooms, and no room imports from it: an intrinsic registers its emulation
 (:mod:`.registry`). :mod:`.errors`, :mod:`.findings`, :mod:`.limits`, :mod:`.spelling`, :mod:`.frozen` and
 :mod:`.without_gpu` serve all rooms.
 
-``import lockstep`` loads next to nothing, not even Numba: each name below is loaded when it is first used.
+``import lockstep`` loads almost nothing, not even Numba. Each name below is loaded when it is first used.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""``python -m lockstep program.py``."""
+"""Runs the command line for ``python -m lockstep program.py``."""
 
 from lockstep.cli import main
 

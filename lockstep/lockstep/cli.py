@@ -1,4 +1,4 @@
-"""``lockstep program.py`` runs a numba.cuda program on the emulator and prints what it found."""
+"""Defines the command ``lockstep``, which runs a numba.cuda program on the emulator and prints a summary."""
 
 import argparse
 import contextlib
@@ -11,7 +11,7 @@ from lockstep.errors import LaunchError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; exit with the program's exit code, or with 1 if the emulator found errors."""
+    """Run the command line. Exit with the program's exit code, or with 1 if the emulator found errors."""
     given = _parser().parse_args(arguments)
     try:
         code = emulate(
@@ -25,10 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def emulate(
     target: str, arguments: Sequence[str], *, gpu: str | None, module: bool = False, as_json: bool = False
 ) -> int:
-    """Run a program and print a summary; return its exit code, or 1 if that is 0 and there are errors.
+    """Run a program and print a summary. Return its exit code, or 1 if that is 0 and there are errors.
 
-    With ``as_json`` one JSON object goes to the standard output, and all that the program prints to the
-    standard error. Raises FileNotFoundError if there is no such program, LaunchError for an unknown GPU.
+    With ``as_json`` the summary is one JSON object on the standard output, and everything that the program
+    prints goes to the standard error. Raises FileNotFoundError if there is no such program, and LaunchError
+    for an unknown GPU.
     """
     from lockstep.host.running import run_program
     from lockstep.limits import profile

@@ -1,11 +1,11 @@
-"""The exceptions raised when the emulator cannot run a kernel."""
+"""Defines the exceptions that are raised when the emulator cannot run a kernel."""
 
 DEBUG = "LOCKSTEP_DEBUG"  # if this environment variable is set, an EmulatorFault shows its traceback
 _SHOWN = 200  # an EmulatorFault quotes this many characters of the original message
 
 
 class EmulatorError(Exception):
-    """Base class of the emulator's errors: bad launches, unsupported code, kernels that do not end."""
+    """The base class of the emulator's errors: bad launches, unsupported code, kernels that do not end."""
 
 
 class LaunchError(EmulatorError, ValueError):
@@ -21,7 +21,7 @@ class ArgumentError(LaunchError, TypeError):
 
 
 class RefusedLine(EmulatorError):
-    """The emulator cannot translate a line: ``line`` of ``filename``. It says so before anything runs."""
+    """The emulator cannot translate ``line`` of ``filename``. The error is raised before anything runs."""
 
     def __init__(self, sentence: str, filename: str, line: int):
         self.sentence, self.filename, self.line = sentence, filename, line
@@ -33,7 +33,7 @@ class UnsupportedKernel(RefusedLine):
 
 
 class UndefinedName(RefusedLine, NameError):
-    """The kernel uses a name that is not defined: Numba would not compile it either."""
+    """The kernel uses a name that is not defined. Numba would not compile it either."""
 
 
 class UnknownName(EmulatorError, ValueError):
@@ -45,15 +45,15 @@ class KernelTypeError(EmulatorError, TypeError):
 
 
 class KernelStopped(EmulatorError):
-    """A loop ran past the step limit, so the kernel was stopped; the arrays are unchanged."""
+    """The emulator stopped the kernel, as when a loop ran past the step limit. The arrays are unchanged."""
 
 
 class KernelRaised(KernelStopped):
-    """A thread reached a ``raise``, or an ``assert`` that does not hold; the arrays are unchanged."""
+    """A thread reached a ``raise``, or an ``assert`` that does not hold. The arrays are unchanged."""
 
 
 class Deadlock(KernelStopped):
-    """Every warp of a block waits for something that none of them will do: the kernel would hang."""
+    """Every warp of a block waits for something that none of them will do, so the kernel would hang."""
 
 
 class DataDependent(EmulatorError):
@@ -61,10 +61,10 @@ class DataDependent(EmulatorError):
 
 
 class EmulatorFault(EmulatorError, RuntimeError):
-    """An error that nobody foresaw stopped the emulator: this is its own fault, not the kernel's.
+    """An unforeseen error stopped the emulator. This is the emulator's own fault, not the kernel's.
 
-    ``filename`` and ``line`` give the kernel's line, ``original`` the error. Its traceback is shown only
-    if the environment variable LOCKSTEP_DEBUG is set.
+    ``filename`` and ``line`` give the kernel's line, ``original`` the error. The error's traceback is shown
+    only if the environment variable LOCKSTEP_DEBUG is set.
     """
 
     def __init__(self, original: Exception, filename: str, line: int):

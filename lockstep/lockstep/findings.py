@@ -1,4 +1,4 @@
-"""Findings: what is wrong or slow in a kernel, each with a message and its place in the source."""
+"""Collects findings: what is wrong or slow in a kernel, each with a message and its place in the source."""
 
 from dataclasses import dataclass, field
 
@@ -29,11 +29,12 @@ ADVICE = (
 
 @dataclass
 class Finding:
-    """One problem, at its first occurrence.
+    """One problem in a kernel, at its first occurrence.
 
-    ``kind`` is one of ERRORS or ADVICE. ``line`` is its source line; for a race that of the later access,
-    and ``other_line`` that of the earlier one. ``element`` is the index in ``array``. ``block`` and each of
-    ``threads`` are (x, y, z). ``count`` is the number of affected lanes; for a race, of elements.
+    ``kind`` is one of ERRORS or ADVICE. ``line`` is the source line. For a race, ``line`` is that of the
+    later access, and ``other_line`` that of the earlier one. ``element`` is the index in ``array``. ``block``
+    and each of ``threads`` are (x, y, z). ``count`` is the number of affected lanes, or for a race the number
+    of elements.
     """
 
     kind: str
@@ -57,14 +58,14 @@ class Finding:
 
 
 class Findings:
-    """Collects findings, one per kind, site and array; later ones are only counted."""
+    """A collection of findings, one per kind, site and array. Further occurrences are only counted."""
 
     def __init__(self, silencing=None):
         self._found = {}
         self._silencing = silencing
 
     def add(self, key, count, make):
-        """Report ``make()`` unless ``key`` has been reported before; count ``count`` occurrences anyway."""
+        """Add the finding ``make()`` if ``key`` is new. Add ``count`` occurrences in any case."""
         known = self._found.get(key)
         if known is None:
             known = self._found[key] = make()
@@ -73,13 +74,13 @@ class Findings:
             known.count += count
 
     def listed(self, silenced=False) -> list[Finding]:
-        """The findings that are not silenced, or only the silenced ones: errors first, in source order."""
+        """Return the findings that are not silenced, or only the silenced ones, errors first, by line."""
         covers = self._silencing.covers if self._silencing is not None else lambda finding: False
         chosen = (finding for finding in self._found.values() if covers(finding) == silenced)
         return sorted(chosen, key=_rank)
 
     def final(self) -> list[Finding]:
-        """All findings that are not silenced, with advice about each comment that silences nothing."""
+        """Return all findings that are not silenced, with advice about each comment that silences nothing."""
         unused = self._silencing.unused(self._found.values()) if self._silencing is not None else []
         return sorted([*self.listed(), *unused], key=_rank)
 
@@ -89,15 +90,15 @@ def _rank(finding: Finding):
 
 
 def place(array: str, element: tuple) -> str:
-    """An element as a kernel writes it, ``As[0, 3]``."""
+    """Return an element in the notation of a kernel, ``As[0, 3]``."""
     return f"{array}[{', '.join(map(str, element))}]"
 
 
 def leaves_registers(name: str, elements: int, counted: bool) -> str:
-    """The message about an access that keeps a local array out of the registers.
+    """Return the message about an access that keeps a local array out of the registers.
 
     counted: whether a loop of unknown length counts the index up. An array of up to 8 elements may stay in
-    registers all the same, if the compiler chooses among them with comparisons. It does so for some kernels.
+    registers all the same, if the compiler selects the element with comparisons. It does so for some kernels.
     """
     if counted:
         why = (
@@ -116,7 +117,7 @@ def leaves_registers(name: str, elements: int, counted: bool) -> str:
 
 
 def equal_stores(who: str, where: str) -> str:
-    """The message about threads that store the same value to one element."""
+    """Return the message about threads that store the same value to one element."""
     sentence = (
         f"{who} and others write {where}, in no defined order, but all the same value, so it does not matter "
         "which comes first: one of them could write it."
@@ -125,7 +126,7 @@ def equal_stores(who: str, where: str) -> str:
 
 
 def thread_name(thread: tuple, block: tuple | None = None) -> str:
-    """A thread's name in messages: ``thread (1, 0, 0)``, or ``thread (1, 0, 0) of block (2, 0, 0)``."""
+    """Return a thread's name: ``thread (1, 0, 0)``, or ``thread (1, 0, 0) of block (2, 0, 0)``."""
     name = f"thread {_short(thread)}"
     return name if block is None else f"{name} of block {_short(block)}"
 

@@ -1,4 +1,4 @@
-"""Copies of functions that keep the constants of one moment.
+"""Makes copies of functions that keep the constants of one moment.
 
 Numba reads the names that a function takes from outside once, when it compiles the function. A frozen copy
 keeps the values that these names have at that moment, as compiled code does.
@@ -41,13 +41,13 @@ def closure_of(function: Callable) -> list:
     """Return the present values of the variables that a function takes from the function around it."""
     found = []
     for cell in function.__closure__ or ():
-        with suppress(ValueError):  # it has no value yet
+        with suppress(ValueError):  # The variable has no value yet.
             found.append(cell.cell_contents)
     return found
 
 
 def has_constants(function: Callable) -> bool:
-    """Does a function use anything from outside other than modules and classes?"""
+    """Tell whether a function uses anything from outside other than modules and classes."""
     used = (*globals_of(function).values(), *closure_of(function))
     return not all(isinstance(value, (types.ModuleType, type)) for value in used)
 
@@ -68,8 +68,8 @@ def as_defined(dispatcher: Any) -> Callable | None:
 
 @functools.lru_cache(maxsize=1000)
 def _names_in(code: types.CodeType) -> frozenset[str]:
-    """Return the global names that code reads. ``co_names`` will not do: it has attributes too."""
-    import dis  # imported here because it takes longer than everything else in `import lockstep`
+    """Return the global names that code reads. ``co_names`` has the names of attributes too."""
+    import dis  # Importing it takes longer than everything else in `import lockstep`.
 
     here = (found.argval for found in dis.get_instructions(code) if found.opname == "LOAD_GLOBAL")
     inner = (part for part in code.co_consts if isinstance(part, types.CodeType))
@@ -83,6 +83,6 @@ def _cell(cell: types.CellType) -> types.CellType:
 
 
 def _constant(value: Any) -> Any:
-    """Copy an array. Nothing else that a kernel can use ever changes."""
+    """Return a copy of an array, and any other value itself, because a kernel's other values never change."""
     numpy = sys.modules.get("numpy")
     return value.copy() if numpy and isinstance(value, numpy.ndarray) else value

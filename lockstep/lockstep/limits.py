@@ -1,8 +1,8 @@
-"""What CUDA and each GPU allow a launch, a block and a thread.
+"""States what CUDA and each GPU allow a launch, a block and a thread.
 
 The limits are those of the CUDA C++ programming guide, "Technical specifications per compute capability" and
 "Throughput of native arithmetic instructions" (the FP32 and FP64 columns). Counts, clocks and memory sizes of
-single GPUs are those of NVIDIA's data sheets and architecture white papers; the clock is the one that the
+single GPUs are those of NVIDIA's data sheets and architecture white papers. The clock is the one that the
 data sheet's FP32 rate implies.
 """
 
@@ -27,7 +27,7 @@ BANKS, WORD = 32, 4  # banks of shared memory, and the bytes that each delivers 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one multiprocessor can hold. A block takes `reserved_shared_bytes` on top of its own."""
+    """The limits of one multiprocessor. A block takes `reserved_shared_bytes` on top of its own bytes."""
 
     threads: int
     blocks: int
@@ -37,13 +37,13 @@ class Limits:
     fp64_lanes: int
     registers: int = REGISTERS_PER_SM
     registers_per_thread: int = MAX_REGISTERS
-    register_unit: int = 256  # warps get registers in multiples of this
-    partitions: int = 4  # each has a quarter of the registers and a scheduler of its own
+    register_unit: int = 256  # Warps get registers in multiples of this number.
+    partitions: int = 4  # Each partition has a quarter of the registers and its own scheduler.
     shared_unit: int = 128
 
     @property
     def shared_bytes_per_block(self) -> int:
-        """The most that one block can have, if the kernel opts in to more than 48 KB."""
+        """The most bytes of shared memory per block, if the kernel opts in to more than 48 KB."""
         return self.shared_bytes - self.reserved_shared_bytes
 
 
@@ -75,13 +75,13 @@ class Profile:
 
     @property
     def max_shared_bytes(self) -> int:
-        """Bytes of shared memory that one block can have."""
+        """The most bytes of shared memory that one block can have."""
         return self.limits.shared_bytes_per_block
 
     def resident_blocks(self, threads: int, shared_bytes: int) -> int:
-        """The most blocks with so many threads and bytes of shared memory that this GPU holds at a time.
+        """Return how many blocks with so many threads and bytes of shared memory this GPU holds at a time.
 
-        Registers may allow fewer, but how many a kernel takes is not known here.
+        Registers may allow fewer, but the emulator does not know how many a kernel takes.
         """
         limits = self.limits
         by_threads = limits.threads // (-(-threads // 32) * 32)
@@ -103,13 +103,13 @@ PROFILES = {
 }
 DEFAULT = PROFILES["H200"]
 ARCHITECTURES = {"hopper": "H200", "ada": "RTX 4090", "ampere": "A100", "ga10x": "RTX 3090", "turing": "T4"}
-MAX_SHARED_BYTES = DEFAULT.max_shared_bytes  # older GPUs have less
+MAX_SHARED_BYTES = DEFAULT.max_shared_bytes  # per block; older GPUs have less
 
 
 def profile(gpu: "str | Profile | None" = None) -> Profile:
-    """The GPU of that name: "H200", "rtx 4090", an architecture such as "ada", or "8.6" or "sm_86".
+    """Return the GPU of that name: "H200", "rtx 4090", an architecture such as "ada", or "8.6" or "sm_86".
 
-    None is the H200. Raises LaunchError for a name that is not known.
+    None stands for the H200. Raises LaunchError for an unknown name.
     """
     if gpu is None:
         return DEFAULT
@@ -134,7 +134,7 @@ def _by_name() -> dict[str, Profile]:
     for key, found in PROFILES.items():
         major, minor = found.compute_capability
         for name in (key, found.name, f"{major}.{minor}", f"sm_{major}{minor}", f"cc{major}{minor}"):
-            names.setdefault(_plain(name), found)  # the first GPU of a compute capability has its names
+            names.setdefault(_plain(name), found)  # A compute capability means the first GPU that has it.
     return names | {name: PROFILES[key] for name, key in ARCHITECTURES.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a kernel may call besides plain arithmetic: each function with its emulation.
+"""Registers the functions that a kernel may call, each with its emulation.
 
 An intrinsic registers its emulation beside its device code::
 
@@ -7,8 +7,8 @@ An intrinsic registers its emulation beside its device code::
         return machine.read(machine.site, array, as_index(index), width=4)
 
 ``machine`` is the running :class:`~lockstep.machine.Machine`. ``reads`` and ``writes`` name the
-positions of the array arguments that the call loads from and stores to; with them the emulator knows which
-arrays may change before a kernel runs.
+positions of the array arguments that the call loads from and stores to. With them the emulator knows, before
+a kernel runs, which arrays may change.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,28 +22,29 @@ _spellings: dict[int, str] = {}
 
 @dataclass(frozen=True)
 class Emulation:
-    """A function of (machine, *arguments), with what the emulator must know before it calls that.
+    """A function of (machine, *arguments), with what the emulator must know before it calls the function.
 
-    ``reads`` and ``writes`` are the positions of arrays that it accesses. The argument after such an array is
-    its index, unless the array is in ``fragments``: then it is a local array, accessed as a whole.
+    ``reads`` and ``writes`` are the positions of the arrays that it accesses. The argument after an array is
+    its index, unless the array's position is in ``fragments``. A fragment is a local array, accessed as a
+    whole.
     """
 
     function: Callable
     reads: tuple = ()
     writes: tuple = ()
-    elementwise: bool = True  # may run for all iterations of a loop at once
+    elementwise: bool = True  # whether it may run for all iterations of a loop at once
     kind: str = "intrinsic"
     fragments: tuple = ()
-    warp_by_warp: bool = False  # warps that call it may wait for each other, so they run one at a time
+    warp_by_warp: bool = False  # Warps that call it may wait for each other, so they run one at a time.
     needs: tuple = (0, 0)  # the lowest compute capability that has it
-    meets_grid: bool = False  # all blocks of the grid may wait for each other
+    meets_grid: bool = False  # whether all blocks of the grid may wait for each other
 
     def __call__(self, machine, /, *args, **kwargs):
         return self.function(machine, *args, **kwargs)
 
 
 class Type:
-    """``float32`` or another scalar type: it is a dtype for arrays, and a call of it is a cast."""
+    """A scalar type such as ``float32``, which is a dtype for arrays and casts a number when it is called."""
 
     elementwise, reads, writes, kind = True, (), (), "type"
 
@@ -55,7 +56,7 @@ class Type:
 
 
 def emulates(device_object, **properties):
-    """Decorator: when a kernel calls ``device_object``, the emulator runs the function instead.
+    """Register the decorated function, which the emulator runs when a kernel calls ``device_object``.
 
     ``properties``: fields of :class:`Emulation` that differ from its defaults.
     """
@@ -78,7 +79,7 @@ def spelled(names: Mapping[str, object]) -> None:
 
 
 def name_of(emulation) -> str | None:
-    """The name by which a kernel calls ``emulation``; None if nobody has registered one."""
+    """Return the name by which a kernel calls ``emulation``, or None if no name is registered."""
     if id(emulation) in _spellings:
         return _spellings[id(emulation)]
     for device_object, known in _emulations.values():
@@ -88,5 +89,5 @@ def name_of(emulation) -> str | None:
 
 
 def as_index(index) -> tuple:
-    """An index as a tuple, as the machine expects it."""
+    """Return an index as a tuple, as the machine expects it."""
     return index if isinstance(index, tuple) else (index,)

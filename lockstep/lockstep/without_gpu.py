@@ -20,7 +20,7 @@ _DISPATCHER = "numba.cuda.dispatcher"
 
 
 class NotCompiled:
-    """Takes the place of a signature's compiled code; whoever asks it for code gets the error."""
+    """A replacement for a signature's compiled code. Any access to the code raises the error."""
 
     def __init__(self, error: Exception, return_type: Any):
         self._error, self.signature = error, SimpleNamespace(return_type=return_type)
@@ -38,7 +38,7 @@ def accept_signatures() -> None:
 
 
 class _WhenImported(MetaPathFinder):
-    """Patches numba.cuda's dispatcher module once it has been loaded."""
+    """An import hook that patches numba.cuda's dispatcher module once it has been loaded."""
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname != _DISPATCHER:
@@ -57,7 +57,7 @@ class _WhenImported(MetaPathFinder):
 
 
 def _patch(module: Any) -> None:
-    kind = getattr(module, "CUDADispatcher", None)  # Numba's simulator has no such class
+    kind = getattr(module, "CUDADispatcher", None)  # Numba's simulator has no such class.
     if not hasattr(kind, "compile") or hasattr(kind.compile, "waits"):
         return
     for name in ("compile", "compile_device"):
@@ -77,7 +77,7 @@ def _waiting(compile_it: Callable, normalized: Callable) -> Callable:
             if not isinstance(types, tuple):
                 types, return_type = normalized(types)
             waiting = self.overloads[types] = NotCompiled(error, return_type)
-            return waiting  # a launch asks it for compiled code, and gets the error
+            return waiting  # A launch asks it for compiled code, and gets the error.
 
     compile_or_wait.waits = True
     return compile_or_wait
