@@ -1,8 +1,8 @@
-"""Facts about a kernel that follow from its source alone.
+"""Finds facts about a kernel that follow from its source alone.
 
-They say which variables are live after a loop, which arrays a loop touches, which indices are known at
-compile time, and which loops may run all their iterations at once, or go on with few lanes, without changing
-a result.
+It finds which variables are live after a loop, which arrays a loop touches, and which indices are known at
+compile time. It also finds which loops may run all their iterations at once, or continue with few lanes,
+without changing a result.
 """
 
 import ast
@@ -20,7 +20,7 @@ def names_in(node, context=ast.Load) -> set[str]:
 
 
 def walk_here(node):
-    """Yield nodes like ``ast.walk``, but do not enter functions and lambdas: their code runs elsewhere."""
+    """Yield nodes like ``ast.walk``, except those inside functions and lambdas, whose code runs elsewhere."""
     todo = [node]
     while todo:
         node = todo.pop()
@@ -41,7 +41,7 @@ def contains_jump(node) -> bool:
 
 
 def jumps_out(node) -> bool:
-    """May this statement end an iteration of an enclosing loop, the loop itself, or the function?"""
+    """Tell whether a statement may end an iteration of a loop around it, that loop, or the function."""
     if isinstance(node, (ast.Break, ast.Continue, ast.Return)):
         return True
     if isinstance(node, ast.FunctionDef):
@@ -56,10 +56,10 @@ def jumps_out(node) -> bool:
 
 
 class Liveness:
-    """Liveness analysis of loops, by the id of the loop.
+    """The liveness analysis of a function's loops.
 
-    ``after``: the variables that are live after it. ``carried``: those that its body reads before assigning
-    them, so that one iteration may get them from another.
+    ``after``: id of a loop -> the variables that are live after it. ``carried``: id of a loop -> the
+    variables that its body reads before it assigns them, so that one iteration may get them from another.
     """
 
     def __init__(self, function: ast.FunctionDef):
@@ -103,13 +103,13 @@ class Liveness:
         return entry | head
 
 
-# ---- which names may stand for one array ----
+# ---- aliases: names that may refer to one array ----
 
 
 class Aliases:
-    """Alias analysis: the names whose arrays, or parts of them, an expression may stand for.
+    """The alias analysis of a function, which finds the names whose arrays an expression may refer to.
 
-    The order of assignments does not matter: a name may stand for anything that is assigned to it somewhere.
+    It ignores the order of assignments: a name may refer to anything that is assigned to it somewhere.
     """
 
     _NUMBERS = ("shape", "ndim", "size", "dtype", "strides", "itemsize", "nbytes")
@@ -130,7 +130,7 @@ class Aliases:
             self.sources.setdefault(name, []).append(value)
 
     def of(self, node) -> set[str]:
-        """Return the names, including those that are reached through other names."""
+        """Return the names whose arrays ``node`` may refer to, directly or through other names."""
         found, open_ = set(), self._direct(node)
         while open_:
             found |= open_
@@ -151,7 +151,7 @@ class Aliases:
             return self._of_all(node.elts)
         if isinstance(node, ast.BoolOp):
             return self._of_all(node.values)
-        if isinstance(node, ast.Call):  # a device function may return what it is given
+        if isinstance(node, ast.Call):  # A device function may return one of its arguments.
             values = [*node.args, *(keyword.value for keyword in node.keywords)]
             return self._of_all(values) | (
                 self._direct(node.func) if isinstance(node.func, ast.Attribute) else set()
@@ -162,11 +162,11 @@ class Aliases:
         return set().union(*map(self._direct, nodes)) if nodes else set()
 
 
-# ---- loops that may wait for others ----
+# ---- loops that may wait for other threads ----
 
 
 def hangs_on_memory(loop: ast.While, may_change) -> bool:
-    """Does the end of a loop depend on what it loads? ``may_change`` says whether an expression is a load."""
+    """Tell whether the end of a loop depends on what it loads. ``may_change`` tells what is a load."""
     loose: set = set()
 
     def depends(expression) -> bool:
@@ -174,7 +174,7 @@ def hangs_on_memory(loop: ast.While, may_change) -> bool:
         return any(map(may_change, nodes)) or any(isinstance(n, ast.Name) and n.id in loose for n in nodes)
 
     def spread(statements, under):
-        """Collect the variables that depend on memory, through their value or through a branch."""
+        """Collect in ``loose`` the variables that depend on memory, by their value or through a branch."""
         for node in statements:
             inner = under
             if isinstance(node, (ast.If, ast.While)):
@@ -201,7 +201,7 @@ def hangs_on_memory(loop: ast.While, may_change) -> bool:
 
 # ---- numbers known at compile time ----
 
-SIGNS = {  # the operators of arithmetic, and Python's functions for them
+SIGNS = {  # AST node of an operator -> Python's function for it
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -222,7 +222,7 @@ SIGNS = {  # the operators of arithmetic, and Python's functions for them
 
 
 def folded(node) -> bool | int | float | complex | None:
-    """Return the number to which Python folds an expression of constants, before Numba sees it, or None."""
+    """Return the number to which Python folds an expression of constants before Numba sees it, else None."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, (bool, int, float, complex)) else None
     if isinstance(node, ast.UnaryOp):
@@ -236,7 +236,7 @@ def folded(node) -> bool | int | float | complex | None:
     if isinstance(node.op, (ast.Pow, ast.LShift)) and operands[1] > 128:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python warns that ~True is deprecated
+        warnings.simplefilter("ignore")  # Python warns that ~True is deprecated.
         try:
             number = SIGNS[type(node.op)](*operands)
         except (ArithmeticError, TypeError, ValueError):
@@ -293,7 +293,7 @@ def is_static(node, static: set[str]) -> bool:
         return is_static(node.left, static) and is_static(node.right, static)
     if isinstance(node, ast.UnaryOp):
         return is_static(node.operand, static)
-    if isinstance(node, ast.Subscript):  # it may be an element of a tuple
+    if isinstance(node, ast.Subscript):  # It may be an element of a tuple.
         return is_static(node.value, static) and isinstance(node.slice, ast.Constant)
     if isinstance(node, ast.Slice):
         return all(part is None or is_static(part, static) for part in (node.lower, node.upper, node.step))
@@ -307,7 +307,7 @@ def is_static(node, static: set[str]) -> bool:
 
 
 def is_part(index: ast.expr) -> bool:
-    """Does the index alone show that it selects more than one element? It then has a slice, ... or None."""
+    """Tell whether an index shows by a slice, ``...`` or None that it selects more than one element."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     return any(
         isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value in (None, ...))
@@ -318,7 +318,7 @@ def is_part(index: ast.expr) -> bool:
 def computed_size(shape: ast.expr, function: ast.FunctionDef) -> ast.expr | None:
     """Return the part of an array's shape that a kernel computes, or None.
 
-    Numba accepts only numbers and names: neither a sum of two constants nor a variable that holds such a sum.
+    Numba accepts only numbers and names, not a sum of two constants or a variable that holds such a sum.
     """
     return _computed(shape, _assigned_values(function), set())
 
@@ -347,7 +347,7 @@ def _assigned_values(function: ast.FunctionDef) -> dict[str, list]:
 
 
 class Touched:
-    """The arrays a loop body loads from and stores to, with the index of each access."""
+    """The arrays that a loop's body loads from and stores to, with the index of each access."""
 
     def __init__(self):
         self.loads: dict[str, list] = {}
@@ -362,21 +362,22 @@ class Touched:
 
 
 class BatchTest:
-    """May all iterations of a loop run at once?
+    """The test whether all iterations of a loop may run at once.
 
-    They may if no iteration depends on another: every variable assigned in the body is assigned before it is
-    read and not read after the loop (except reductions like ``acc += ...``, which are added up iteration by
-    iteration); every array is either only loaded or only stored, or all its accesses go to the same element,
-    a different one in each iteration. Barriers, atomics, jumps and inner loops of unknown length rule it out.
+    They may if no iteration depends on another. So every variable that the body assigns must be assigned
+    before it is read, and not be read after the loop. Reductions like ``acc += ...`` are an exception,
+    because they are added up iteration by iteration. Every array must be only loaded or only stored, or all
+    its accesses must go to the same element, a different one in each iteration. A loop with barriers,
+    atomics, jumps or inner loops that are not over a range fails the test.
     """
 
     def __init__(self, liveness: Liveness, resolve):
         self.liveness, self.resolve = liveness, resolve
-        self.verdicts: dict[int, tuple] = {}  # it keeps each loop, so that no other node gets the same id
+        self.verdicts: dict[int, tuple] = {}  # A verdict keeps its loop, so that no other node gets the id.
         self.reductions: dict[int, list[int]] = {}  # id of an AugAssign -> ids of the loops it reduces over
 
     def examine(self, loop, variable: str, body) -> Touched | None:
-        """Return the arrays touched if the iterations may run at once, else None."""
+        """Return the arrays that the loop touches if its iterations may run at once, else None."""
         if id(loop) not in self.verdicts:
             self.verdicts[id(loop)] = loop, self._examine(loop, variable, body)
         return self.verdicts[id(loop)][1]
@@ -398,7 +399,10 @@ class BatchTest:
 
     @staticmethod
     def _reductions(body):
-        """Return the ``name += ...`` statements by name; None if one is conditional or used elsewhere."""
+        """Return the ``name += ...`` statements by name.
+
+        Return None if one of them is conditional, or if the body uses its name elsewhere.
+        """
         found = {}
         for statement in _unconditional(body):
             if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
@@ -446,7 +450,7 @@ class BatchTest:
         return False
 
     def _is_range(self, node) -> bool:
-        """Is it ``range(...)``, or that inside a call such as ``unroll(range(...))``?"""
+        """Tell whether a node is ``range(...)``, or a call around one such as ``unroll(range(...))``."""
         if not isinstance(node, ast.Call):
             return False
         if getattr(self.resolve(node.func), "kind", "") == "range":
@@ -467,7 +471,7 @@ class BatchTest:
             if which == "stores" or isinstance(node.value, (ast.IfExp, ast.BoolOp)):
                 return False
             if isinstance(node.value, ast.Attribute) and node.value.attr in ("real", "imag"):
-                return False  # a part of an array is the same memory under another name
+                return False  # The real or imaginary part is the array's memory under another name.
             return self._value(node.value, touched) and self._value(node.slice, touched)
         touched.add(which, node.value.id, node.slice)
         return self._value(node.slice, touched)
@@ -519,7 +523,7 @@ def _unconditional(body):
         if isinstance(statement, ast.For):
             yield from _unconditional(statement.body)
         elif isinstance(statement, ast.If):
-            for inner in walk(statement):  # yield a conditional reduction as a subtraction, which is refused
+            for inner in walk(statement):  # The caller refuses subtractions, and so conditional reductions.
                 if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
                     yield ast.copy_location(ast.AugAssign(inner.target, ast.Sub(), inner.value), inner)
         else:
@@ -527,7 +531,7 @@ def _unconditional(body):
 
 
 def _definitions(body) -> dict[str, list]:
-    """Return the expressions assigned to each private variable of a body."""
+    """Return the expressions that a body assigns to each variable."""
     found: dict[str, list] = {}
     for top in body:
         for node in walk(top):
@@ -539,7 +543,7 @@ def _definitions(body) -> dict[str, list]:
 
 
 def pairs(node: ast.Assign):
-    """Yield each (target, value) of an assignment; ``a, b = c, d`` has two."""
+    """Yield each (target, value) of an assignment. ``a, b = c, d`` has two."""
     for target in node.targets:
         both_tuples = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
         if both_tuples and len(target.elts) == len(node.value.elts):
@@ -559,7 +563,7 @@ def _depends(node, variable, definitions, seen=()) -> bool:
 
 
 def _moves(index, variable, definitions, body) -> bool:
-    """Does some part of the index differ in every iteration, whatever inner loops do?"""
+    """Tell whether some part of the index differs in every iteration, whatever inner loops do."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     loops = (node for statement in body for node in walk(statement) if isinstance(node, ast.For))
     inner = {loop.target.id for loop in loops if isinstance(loop.target, ast.Name)}
@@ -567,7 +571,10 @@ def _moves(index, variable, definitions, body) -> bool:
 
 
 def _linear(node, variable, definitions, inner, depth=0) -> bool:
-    """Is a node the variable, a multiple of it, or a sum of one such term and terms fixed in inner loops?"""
+    """Tell whether a node is the variable, a multiple of it, or a sum of one such term and other terms.
+
+    The other terms must not depend on the variable or on the counters of inner loops.
+    """
     if isinstance(node, ast.Name):
         if node.id == variable:
             return True
@@ -588,22 +595,23 @@ def _linear(node, variable, definitions, inner, depth=0) -> bool:
     return False
 
 
-# ---- loops that may go on with few lanes ----
+# ---- loops that may continue with few lanes ----
 
 
 class NarrowTest:
-    """May a loop go on with its active lanes alone? It may if each lane computes by itself.
+    """The test whether a loop may continue with its active lanes alone, because each lane computes by itself.
 
-    Its body may therefore only compute, and read and write arrays that are parameters. (The machine checks
-    that these lie in global memory.) It has no barrier, no warp function, and never asks which thread it is.
+    The loop's body may therefore only compute, and read and write arrays that are parameters. (The machine
+    checks that these are in global memory.) It has no barrier and no warp function, and does not use the
+    thread's index.
     """
 
     def __init__(self, translator):
         self.translator = translator
-        self.verdicts: dict[int, tuple] = {}  # as in BatchTest
+        self.verdicts: dict[int, tuple] = {}  # A verdict keeps its loop, as in BatchTest.
 
     def variables(self, loop) -> list[str] | None:
-        """Return the variables that the loop uses, in alphabetical order; None if it may not be narrowed."""
+        """Return the variables that the loop uses, sorted, or None if the loop must keep all lanes."""
         if id(loop) not in self.verdicts:
             used = {n.id for n in walk(loop) if isinstance(n, ast.Name)} & self.translator.locals
             verdict = self.translator.with_tracked(used) if self._statement(loop) else None
@@ -636,7 +644,7 @@ class NarrowTest:
         return isinstance(node, ast.Name) or (isinstance(node, ast.Subscript) and self._element(node))
 
     def _element(self, node) -> bool:
-        """Is it an element of a parameter, or of a tuple such as ``x.shape``?"""
+        """Tell whether a node is an element of a parameter, or of a tuple such as ``x.shape``."""
         base = node.value
         if isinstance(base, ast.Attribute):
             return base.attr == "shape" and isinstance(node.ctx, ast.Load) and self._value(node.slice)
@@ -660,7 +668,7 @@ class NarrowTest:
         return isinstance(node, plain) and all(map(self._value, parts))
 
     def _attribute(self, node) -> bool:
-        """Is it the same for all lanes, like ``x.shape`` or ``cuda.blockDim.x``, not ``cuda.threadIdx.x``?"""
+        """Tell whether all lanes have the same value, as of ``x.shape`` but not of ``cuda.threadIdx.x``."""
         if self.translator._chain(node) is None:
             return isinstance(node.value, ast.Name)
         found = self.translator._resolve(node)

@@ -1,9 +1,9 @@
 """Remembers kernels and device functions with the constants that Numba compiled into them.
 
-Numba reads the names from outside a function only once, when it compiles it. A constant that changes
+Numba reads the outside names of a function only once, when it compiles the function. A constant that changes
 afterwards has its old value in the kernel, until the function is defined again. Numba compiles a function for
 each combination of types that it is called with, so each combination keeps the constants of its first launch.
-With signatures Numba compiles where the function is defined, and the constants are those of that moment.
+A function with signatures is compiled where it is defined, and keeps the constants of that moment.
 """
 
 import numpy as np
@@ -16,14 +16,17 @@ _ATTRIBUTE = "_emulator_compiled"  # an attribute of dispatchers: types of argum
 
 
 def function_of(dispatcher, key, signed):
-    """Return a kernel's function as it was compiled for these types, or else as it is now."""
+    """Return a kernel's function as it was compiled for the types ``key``, or as it is now if it was not.
+
+    ``signed``: whether the kernel has signatures, and so was compiled where it is defined.
+    """
     if signed:
         return as_defined(dispatcher) or dispatcher.py_func
     return _kept(dispatcher).get(key, dispatcher.py_func)
 
 
 def changed(dispatcher) -> dict:
-    """Return the compiled functions whose constants have changed since, by the types of their arguments."""
+    """Return the compiled functions whose constants have changed since: types of arguments -> function."""
     now, same, found = dispatcher.py_func, {}, {}
     for key, function in _kept(dispatcher).items():
         if id(function) not in same:
@@ -34,7 +37,7 @@ def changed(dispatcher) -> dict:
 
 
 def keep(dispatcher, keys):
-    """Note that a function has been compiled for these types, with its present constants."""
+    """Record that a function was compiled for the types in ``keys``, with its present constants."""
     new = keys - _kept(dispatcher).keys()
     if new and hasattr(dispatcher, "__dict__"):
         copy = frozen(dispatcher.py_func)
@@ -59,7 +62,7 @@ def _type_of(value):
 
 
 def _alike(one, other) -> bool:
-    """Do two copies of a function have the same constants?"""
+    """Tell whether two copies of a function have the same constants."""
     a, b = globals_of(one), globals_of(other)
     values = [(a.get(name), b.get(name)) for name in a.keys() | b.keys()]
     inside = closure_of(one), closure_of(other)

@@ -1,8 +1,8 @@
 """Turns the functions and lambdas inside a kernel into device functions.
 
-Numba inlines such a function at each call, so its variables get the types of that call. A device function
-gets them too. The kernel's variables that the function uses become its first parameters, and each call passes
-them on: as in Numba, a call sees the values that they have at that moment.
+Numba inlines such a function at each call, so its variables get the types of that call. The variables of a
+device function get the types of the call too. The kernel's variables that the function uses become its first
+parameters, and each call passes them. So, as in Numba, a call sees the values that they have at that moment.
 """
 
 import ast
@@ -19,11 +19,11 @@ from .simplify import simplified
 from .source import Source, parse, source_of
 from .trees import copied, walk
 
-_ATTRIBUTE = "_emulator_inside"  # an attribute of functions made here: what to read in place of their source
+_ATTRIBUTE = "_emulator_inside"  # an attribute of functions made here: the Inside that replaces their source
 
 
 class Inside(NamedTuple):
-    """A function inside another one. ``definition`` has the parameters that a device function needs."""
+    """A function inside another function. ``definition`` has the parameters that a device function needs."""
 
     source: Source
     definition: ast.FunctionDef
@@ -33,10 +33,11 @@ class Inside(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A function without the functions inside it. ``shown``: new names -> names in the source.
+    """A function without the functions inside it.
 
-    ``own``: the source with empty lines in place of the functions inside. ``inside``: name -> Inside.
     ``definition`` has no dead branches: where a condition is known, it has only the branch that is taken.
+    ``own``: the source with empty lines in place of the functions inside. ``inside``: name -> Inside.
+    ``shown``: new names -> names in the source.
     """
 
     source: Source
@@ -47,7 +48,7 @@ class Read(NamedTuple):
 
 
 class _Parsed(NamedTuple):
-    """A function's source with all branches; ``conditions``: those that may turn out to be known."""
+    """A function's source with all branches. ``conditions``: the conditions that Numba may know."""
 
     source: Source
     definition: ast.FunctionDef
@@ -56,11 +57,11 @@ class _Parsed(NamedTuple):
 
 
 _cache: dict = {}
-_CACHE_SIZE = 600  # a function takes two entries
+_CACHE_SIZE = 600  # A function takes two entries.
 
 
 def read(function) -> Read:
-    """Read a function's source, and take the functions inside out of it.
+    """Read a function's source, and separate the functions inside it.
 
     Raises UnsupportedKernel if the source is not found, or for a function inside that Numba refuses.
     """
@@ -70,13 +71,13 @@ def read(function) -> Read:
 
 
 def identity(function) -> tuple:
-    """Return what the code of a function depends on, besides the types of its constants.
+    """Return a key of all that a function's new code depends on, except the types of its constants.
 
-    The file is a part of this: in a notebook, a comment that silences a finding changes only the file.
+    The file name is a part of the key. In a notebook, a comment that silences a finding changes only that.
     """
     try:
         return *_place(function), outcomes(_parsed(function).conditions, function)
-    except UnsupportedKernel:  # it has no source, which matters only if it is called
+    except UnsupportedKernel:  # A function without source matters only if it is called.
         return _place(function)
 
 
@@ -121,7 +122,7 @@ def _has_code_inside(code) -> bool:
 
 
 def environment(function) -> dict:
-    """Return every name that the function does not assign itself, with what the name stands for."""
+    """Return every outside name of a function with its value in a kernel, and the functions inside it."""
     values = names.environment(function)
     if not _has_code_inside(function.__code__):
         return values
@@ -153,14 +154,14 @@ def _compiled(definition, filename, source, shown) -> Inside:
 def _without(source: Source, inside: dict) -> Source:
     lines = list(source.lines)
     for definition in inside.values():
-        if definition.body[0] is not getattr(definition, "expression", None):  # a lambda is part of a line
+        if definition.body[0] is not getattr(definition, "expression", None):  # A lambda is part of a line.
             for line in range(definition.lineno, definition.end_lineno + 1):
                 lines[line - source.start] = "\n"
     return Source(lines, source.start)
 
 
 class _Lifting:
-    """Takes the functions inside out of a definition; ``inside``: name -> their own definitions."""
+    """The separation of a definition from the functions inside it. ``inside``: name -> definition."""
 
     def __init__(self, definition: ast.FunctionDef, filename: str):
         self.definition, self.filename = definition, filename
@@ -187,7 +188,7 @@ class _Lifting:
         self.definition.body = _TakeOut(self).block(self.definition.body)
 
     def add(self, name, node):
-        """Note the function ``node``, a definition or a lambda."""
+        """Record the function ``node``, a definition or a lambda. Refuse what Numba does not compile."""
         if name in self.inside:
             self._refuse(node, f"{name} is defined twice; give the second function another name")
         if isinstance(node, ast.Lambda):
@@ -212,7 +213,7 @@ class _Lifting:
     # ---- the variables that they use ----
 
     def _passed(self, name, through=()) -> list[str]:
-        """Return the kernel's variables that a function uses, itself or in the functions that it calls."""
+        """Return the kernel's variables that a function uses, directly or through the functions it calls."""
         if name in through:
             self._refuse(self.inside[name], f"{name} calls itself; only a function outside the kernel can")
         used = self.used[name]
@@ -220,7 +221,7 @@ class _Lifting:
         return sorted((used & self.variables).union(*called))
 
     def _check_order(self):
-        """Require each variable to be set above the definition of a function that uses it, as Numba does."""
+        """Refuse, as Numba does, a function that uses a variable which is only set below its definition."""
         first = {a.arg: 0 for a in ast.walk(self.definition.args) if isinstance(a, ast.arg)}
         for node in walk(self.definition):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -235,7 +236,10 @@ class _Lifting:
                     )
 
     def _extend_calls(self, definition, own):
-        """Make the calls pass on the variables that the functions use; ``own``: the functions around them."""
+        """Add to each call the variables that the called function uses.
+
+        ``own``: the name of the function around the calls, or nothing if that is the kernel.
+        """
         hidden = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)} if own else set()
         hidden |= assigned_names(definition.body) if own else set()
         for node in ast.walk(definition):
@@ -259,7 +263,7 @@ def _is_literal(node) -> bool:
 
 
 def _outer_names(definition) -> set[str]:
-    """Return the names that a function, or one inside it, takes from around it."""
+    """Return the names that a function takes from around it, itself or in the functions inside it."""
     own = assigned_names(definition.body) | {
         a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)
     }
@@ -276,7 +280,10 @@ def _outer_names(definition) -> set[str]:
 
 
 class _TakeOut(ast.NodeTransformer):
-    """Takes definitions, and lambdas that are assigned or called, out of a function."""
+    """A rewriter that removes definitions, and lambdas that are assigned or called, from a function.
+
+    It gives each of them to ``lifting``.
+    """
 
     def __init__(self, lifting):
         self.lifting = lifting

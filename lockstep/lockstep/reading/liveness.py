@@ -2,9 +2,10 @@
 
 A value is needed if it reaches memory, an atomic, or a condition that decides about one of these. This is
 liveness analysis: :class:`_Flow` goes backwards through a function's source, and knows before each statement
-which variables are needed. It goes once for some path (a compiler may delete what no path needs) and once for
-every path (a compiler may move into a branch what only that branch needs). Compilers move no loops into
-branches, so what a loop computes is needed if some path needs it.
+which variables are needed. The first pass finds what some path needs, because a compiler may delete a value
+that no path needs. The second pass finds what every path needs, because a compiler may move a value into the
+only branch that needs it. Compilers move no loops into branches, so a loop's values are needed if some path
+needs them.
 """
 
 import ast
@@ -16,13 +17,13 @@ from .pruning import conditions, outcomes, prune
 from .source import parse, source_of
 from .trees import children, walk
 
-# The lanes of a warp or a block call these together: if one of them needs the value, every lane takes part.
+# The lanes of a warp or a block call these together. If one lane needs the value, every lane takes part.
 _TOGETHER = ("shfl", "all_sync", "any_sync", "ballot_sync", "eq_sync", "match_", "syncthreads_", "reduce_")
 _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
 def surely_needed(kernel) -> set[tuple]:
-    """Return (file, line, column) of the loads, stores and calls that a kernel and its functions must do."""
+    """Return (file, line, column) of the loads, stores and calls that no compiler can leave out."""
     program = _Program()
     program.add(kernel)
     while not program.settled:
@@ -58,7 +59,7 @@ class _Program:
                     self.add(callee.function)
 
     def callee(self, node: ast.Call, names):
-        """Return what a call's name from outside the function stands for; None if that is not known."""
+        """Return the value of a called name from outside the function, or None if it is not known."""
         path, func = [], node.func
         while isinstance(func, ast.Attribute):
             path.append(func.attr)
@@ -69,7 +70,7 @@ class _Program:
         return value
 
     def look(self):
-        """Look at each function once; look again if that found more results that are not needed."""
+        """Analyse each function once. Set ``settled`` unless that found more results that are not needed."""
         known, self.needed, self._parameters = len(self.unsure) + len(self.unused), set(), {}
         for code in self.functions:
             self._flow(code, code not in self.unused, code not in self.unsure, self.needed)
@@ -78,8 +79,8 @@ class _Program:
     def parameters(self, code, used: bool, needed: bool) -> tuple[set, set]:
         """Return the parameters that a function needs on some path, and those it needs on every path.
 
-        used, needed: whether its result is needed on some path, and on every path. A function's call of
-        itself counts as needing none.
+        used, needed: whether the function's result is needed on some path, and on every path. While the
+        analysis of a function runs, its calls of itself need no parameters.
         """
         key = code, used, needed
         if key not in self._parameters:
@@ -96,17 +97,18 @@ class _Program:
 
 
 class _Flow:
-    """One pass over a function: it finds what some path needs or, given that pass, what every path needs.
+    """One backward pass over a function.
 
-    ``somewhere``: the earlier pass, which found what some path needs.
+    Without ``somewhere`` it finds what some path needs. With ``somewhere``, that earlier pass, it finds what
+    every path needs.
     """
 
     def __init__(self, program, function, names, result_needed, marked, somewhere=None):
         self.program, self.names, self.result_needed = program, names, result_needed
         self.file, self.marked, self.somewhere = function.__code__.co_filename, marked, somewhere
         self.marking = True
-        self.loops: list = []  # (needed after the loop, needed before its next iteration)
-        self.after: dict = {}  # loop -> needed after it
+        self.loops: list = []  # (variables needed after the loop, those needed before its next iteration)
+        self.after: dict = {}  # id of a loop -> variables needed after it
         self.used_calls: set = set()
 
     def run(self, definition) -> set:
@@ -126,7 +128,7 @@ class _Flow:
         if self.marking:
             self.marked.add((self.file, node.lineno, node.col_offset))
 
-    # ---- statements: each method turns what is needed after one into what is needed before it ----
+    # ---- statements: each method takes the variables needed after one, and returns those before it ----
 
     def _block(self, statements, need) -> set:
         for statement in reversed(statements):
@@ -149,7 +151,7 @@ class _Flow:
         return self._loop(node, need, set(), node.test)
 
     def _loop(self, node, need, targets, test) -> set:
-        """Return what is needed before a loop: look at an iteration until that no longer changes."""
+        """Return the variables needed before a loop. Repeat an iteration until they no longer change."""
         need = self._block(node.orelse, need)
         self.after[id(node)] = need
         if self.somewhere is not None:
@@ -162,7 +164,10 @@ class _Flow:
         return self._iteration(node, need, head, targets, test)
 
     def _iteration(self, node, need, head, targets, test) -> set:
-        """Return the need before an iteration; ``head``: that before the next, ``need``: after the loop."""
+        """Return the variables needed before an iteration.
+
+        ``head``: those needed before the next iteration. ``need``: those needed after the loop.
+        """
         self.loops.append((need, head))
         before = self._meet(need, self._block(node.body, head) - targets)
         self.loops.pop()
@@ -231,7 +236,10 @@ class _Flow:
         return assigned_names(statements) | {name for node in stored for name in _base(node)}
 
     def _matters(self, statements, need) -> bool:
-        """Does it matter whether these statements are executed?"""
+        """Tell whether running these statements matters: they jump, store, set a needed variable, or act.
+
+        A call acts if it does something besides returning a value (:meth:`_acts`).
+        """
         inside = [node for statement in statements for node in walk_here(statement)]
         if any(
             isinstance(node, _JUMPS) or (_is_store(node) and not _base(node) & self.local) for node in inside
@@ -243,7 +251,7 @@ class _Flow:
     # ---- expressions ----
 
     def _evaluate(self, node, need, wanted):
-        """Add to ``need`` what an expression needs; if its value is not wanted, only what its calls need."""
+        """Add to ``need`` the variables of an expression, or only those of its calls if it is not wanted."""
         if isinstance(node, ast.Call):
             self._call(node, need, wanted)
         elif isinstance(node, ast.BoolOp):
@@ -263,7 +271,7 @@ class _Flow:
                 self._evaluate(child, need, wanted)
 
     def _perhaps(self, node, need, wanted):
-        """Look at an expression that some lanes skip: only some path needs its variables, not every path."""
+        """Evaluate an expression that some lanes skip. Some path needs its variables, but not every path."""
         self._evaluate(node, need if self.somewhere is None else set(), wanted)
 
     def _call(self, node, need, wanted):
@@ -296,7 +304,7 @@ class _Flow:
             self._evaluate(value, need, name in wanted_parameters)
 
     def _acts(self, node) -> bool:
-        """Does a call do something besides returning a value?"""
+        """Tell whether a call does something besides returning a value."""
         callee = self.program.callee(node, self.names)
         if isinstance(callee, Callee):
             return True
@@ -315,19 +323,19 @@ def _is_store(node) -> bool:
 
 
 def _base(node) -> set:
-    """Return the variable whose array or record is stored to."""
+    """Return, as a set, the variable whose array or record an element or field belongs to."""
     while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return {node.id} if isinstance(node, ast.Name) else set()
 
 
 def _same_element(target, value) -> bool:
-    """Is it an assignment like ``x[i] = x[i]``, which a compiler deletes?"""
+    """Tell whether an assignment is like ``x[i] = x[i]``, which a compiler deletes."""
     return isinstance(target, ast.Subscript) and ast.unparse(target) == ast.unparse(value)
 
 
 def _pairs(target, value) -> list:
-    """Return both assignments of ``a, b = x, y``, or the one of any other statement."""
+    """Return the (target, value) pairs of an assignment: two of ``a, b = x, y``, one of ``a = x``."""
     both = isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List))
     if both and len(target.elts) == len(value.elts):
         return list(zip(target.elts, value.elts))
@@ -335,14 +343,14 @@ def _pairs(target, value) -> list:
 
 
 def _arguments(function, node) -> list:
-    """Return each (parameter, argument) of a call; the parameter is None where it cannot be told."""
+    """Return each (parameter, argument) of a call. The parameter is None if it is not known."""
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     if any(isinstance(argument, ast.Starred) for argument in node.args):
         return [(None, argument) for argument in given]
     try:
         named = {keyword.arg: keyword.value for keyword in node.keywords}
         bound = inspect.signature(function).bind(*node.args, **named).arguments
-    except TypeError:  # the translator refuses such a call
+    except TypeError:  # The translator refuses such a call.
         return [(None, argument) for argument in given]
     parts = [(name, value if isinstance(value, tuple) else (value,)) for name, value in bound.items()]
     return [(name, part) for name, values in parts for part in values]

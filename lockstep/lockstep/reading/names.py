@@ -1,4 +1,4 @@
-"""Finds what the names in a kernel stand for: constants from outside, types, intrinsics, other functions."""
+"""Finds the values of the names in a kernel: constants from outside, types, intrinsics, other functions."""
 
 import builtins
 import cmath
@@ -27,7 +27,7 @@ _NUMBA = Namespace("numba", TYPES | {"cuda": _CUDA, "types": Namespace("numba.ty
 
 
 class Refused:
-    """A name that kernels cannot use."""
+    """The value of a name that kernels cannot use. ``sentence`` says why."""
 
     def __init__(self, sentence: str):
         self.sentence = sentence
@@ -37,7 +37,7 @@ class Refused:
 
 
 def _numpy() -> dict:
-    """Return the names of NumPy for kernels. Numba has GPU code for some of its functions only."""
+    """Return NumPy's names with their values in kernels. Numba has GPU code for only some functions."""
     without = {}
     for name, value in vars(np).items():
         if isinstance(value, np.ufunc):
@@ -65,7 +65,10 @@ class Callee:
 
 
 def python_function(kernel):
-    """Return the plain function of a ``cuda.jit`` kernel, configured or not; return a plain one as it is."""
+    """Return the plain function of a ``cuda.jit`` kernel, configured or not, or a plain function itself.
+
+    Raises LaunchError for anything that is no Python function.
+    """
     kernel = getattr(kernel, "dispatcher", kernel)
     function = getattr(kernel, "py_func", kernel)
     if not hasattr(function, "__code__"):
@@ -74,19 +77,19 @@ def python_function(kernel):
 
 
 def outside(wanted, function) -> dict:
-    """Return the values of names from outside a function, leaving out names that have no value yet."""
+    """Return the values of the ``wanted`` outside names of a function. Skip names that have no value yet."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
     found = {name: function.__globals__[name] for name in wanted if name in function.__globals__}
     for name in cells.keys() & set(wanted):
         try:
             found[name] = cells[name].cell_contents
-        except ValueError:  # it has no value yet
+        except ValueError:  # The variable has no value yet.
             found.pop(name, None)
     return found
 
 
 def environment(function) -> dict:
-    """Return every name that the function does not assign itself, with what the name stands for."""
+    """Return every name that the function does not assign itself, with its value inside a kernel."""
     code = function.__code__
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     values = {}
@@ -110,13 +113,13 @@ def parameter_names(function) -> tuple[str, ...]:
 
 
 def visible(function) -> set[str]:
-    """Return the names that a function could use."""
+    """Return the names of globals, closure variables and built-ins that a function could use."""
     free = function.__code__.co_freevars
     return {*function.__globals__, *free, *BUILTINS}
 
 
 def names_of(code: CodeType) -> tuple:
-    """Return the names that a function, or a function or lambda inside it, takes from outside."""
+    """Return the names that a function takes from outside, itself or in functions and lambdas inside it."""
     inner = (name for part in code.co_consts if isinstance(part, CodeType) for name in names_of(part))
     outside = (name for name in inner if name not in code.co_cellvars)
     return tuple(dict.fromkeys((*code.co_names, *code.co_freevars, *outside)))
@@ -130,7 +133,7 @@ def defaults(signature: inspect.Signature) -> dict:
 
 
 def meaning(value):
-    """Return what a Python object stands for inside a kernel."""
+    """Return the value that a Python object has inside a kernel, or a :class:`Refused`."""
     if isinstance(value, Callee):
         return value
     known = emulation_of(value)
@@ -156,7 +159,7 @@ def meaning(value):
     path = _CUDA_PATHS.get(id(value))
     if path is not None:
         return _member(_CUDA, path)
-    if getattr(value, "__module__", None) == "numba.cuda.libdevice":  # it may be loaded after this module
+    if getattr(value, "__module__", None) == "numba.cuda.libdevice":  # Numba may load it after this module.
         known = _member(_CUDA, f"libdevice.{value.__name__}")
         return known or Refused("the emulator does not know this function of libdevice")
     builtin = getattr(value, "__name__", None)
@@ -180,7 +183,7 @@ def _device_function(dispatcher):
 
 
 def _constant(array: np.ndarray):
-    """Return an array from outside a kernel as the constant that it is there."""
+    """Return the constant that an outside array is in a kernel, or a :class:`Refused` for other dtypes."""
     if array.dtype.kind not in "biufc":
         return Refused(
             f"it is an array of {array.dtype}; the emulator supports booleans, integers, floats and complex "
@@ -190,7 +193,7 @@ def _constant(array: np.ndarray):
 
 
 def as_number(value):
-    """Turn an int64, float64 or complex128 into Python's own number, because Numba types the two alike."""
+    """Turn an int64, float64 or complex128 into a Python number, because Numba types both alike."""
     if isinstance(value, enum.Enum):
         return as_number(value.value)
     if isinstance(value, np.int64):
@@ -219,7 +222,7 @@ def _module(module):
 
 
 class OtherModule(Namespace):
-    """Any other module. Its members are looked up when a kernel uses them."""
+    """A module that the emulator has no table for. Its members are looked up when a kernel uses them."""
 
     def __init__(self, module):
         self.name, self.of = module.__name__, module
@@ -232,7 +235,7 @@ class OtherModule(Namespace):
 
 
 class _EnumClass(OtherModule):
-    """An enum. In a kernel its members are their numbers."""
+    """An enum, whose members are integers in a kernel."""
 
     def __init__(self, kind):
         self.name, self.of = kind.__name__, kind
@@ -276,7 +279,7 @@ def _paths() -> dict:
         if target is not None and not isinstance(target, (int, float)):
             found[id(target)] = path
     for group in ("shared", "local", "atomic", "const"):
-        if hasattr(cuda, group):  # Numba's simulator has them while its kernels run
+        if hasattr(cuda, group):  # Numba's simulator has these groups only while its kernels run.
             found[id(getattr(cuda, group))] = group
     return found
 
@@ -294,12 +297,12 @@ def _member(space: Namespace, path: str):
 
 
 def attribute(owner, name: str):
-    """Return ``owner.name`` for a module-like owner; None if there is no such member."""
+    """Return ``owner.name`` for a module, an enum or an enum's member, or None if there is no such name."""
     if name == "value" and isinstance(owner, int):
-        return owner  # as in Color.RED.value
+        return owner  # Color.RED.value is the number that Color.RED is.
     if isinstance(owner, OtherModule):
         return owner.member(name)
-    if owner is _CUDA and name == "random" and hasattr(cuda, name):  # programs need not import it
+    if owner is _CUDA and name == "random" and hasattr(cuda, name):  # Programs need not import it.
         return OtherModule(cuda.random)
     return _member(owner, name)
 
@@ -312,7 +315,7 @@ def members(space: Namespace) -> set[str]:
 
 
 def really_has(space: Namespace, name: str) -> bool:
-    """Does the real module have this name, whether the emulator knows it or not?"""
+    """Tell whether the real module has this name, whether the emulator knows it or not."""
     if isinstance(space, OtherModule):
         return hasattr(space.of, name)
     root, *path = space.name.removeprefix("numba.").split(".")

@@ -1,8 +1,8 @@
-"""Removes dead branches as Numba does: it knows their conditions when it compiles (``dead_branch_prune``).
+"""Removes dead branches, as Numba does if it knows their conditions when it compiles (``dead_branch_prune``).
 
-Numba knows literals, and the values of names that the function does not assign. It knows whether one of them
+Numba knows literals, and the values of names that the function does not assign. It knows whether such a value
 is true, the outcome of a comparison or operation of two of them, and ``not``, ``and`` and ``or`` of these. It
-does not know attributes: it compiles both branches of ``if config.DEBUG:``.
+does not know attributes, so it compiles both branches of ``if config.DEBUG:``.
 """
 
 import ast
@@ -32,11 +32,11 @@ _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
 class _None:
-    """Numba compares this in place of None: it equals only itself, and cannot be ordered."""
+    """The value that Numba compares in place of None. It equals only itself, and cannot be ordered."""
 
 
 def conditions(definition: ast.FunctionDef) -> list:
-    """Return the conditions of a function that could be known, always in the same order."""
+    """Return the conditions of a function that Numba could know, always in the same order."""
     nodes = walk(definition)
     own = names_in(definition, ast.Store) | {node.arg for node in nodes if isinstance(node, ast.arg)}
     own |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
@@ -51,13 +51,13 @@ def conditions(definition: ast.FunctionDef) -> list:
 
 
 def outcomes(found: list, function) -> tuple:
-    """Return what each condition is for the function's present outside values: True, False or None."""
+    """Return each condition's outcome with the present outside values: True, False, or None if unknown."""
     values = outside({name for node in found for name in names_in(node)}, function) if found else {}
     return tuple(_outcome(node, values) for node in found)
 
 
 def prune(definition: ast.FunctionDef, known: tuple, filename: str, shown=None):
-    """Remove the branches that Numba leaves out; ``known``: the outcomes of the function's conditions."""
+    """Remove the branches that Numba leaves out. ``known``: the outcomes of the function's conditions."""
     if any(outcome is not None for outcome in known):
         before = assigned_names(definition.body)
         definition.body = _Pruning(conditions(definition), known).block(definition.body)
@@ -96,12 +96,12 @@ def _outcome(node, values) -> bool | None:
             return bool(SIGNS[type(node.op)](left, right))
         value = _value(node, values)
         return bool(value) if isinstance(value, _TRUE_OR_FALSE) else None
-    except Exception:  # an outside object may raise anything, and a name may lack a value
+    except Exception:  # An outside object may raise anything, and a name may lack a value.
         return None
 
 
 def _of_chain(node: ast.Compare, values) -> bool | None:
-    """Evaluate a comparison. Of ``a < b < c`` Numba looks at ``a < b`` first, and then at ``b < c``."""
+    """Evaluate a comparison. For ``a < b < c`` Numba evaluates ``a < b`` first, and then ``b < c``."""
     operands = [_operand(part, values) for part in (node.left, *node.comparators)]
     pairs = zip(node.ops, operands, operands[1:])
     return all(_COMPARISONS[type(sign)](left, right) for sign, left, right in pairs)
@@ -119,7 +119,7 @@ def _value(node, values):
 
 
 def _require_values(definition, unset, filename, shown):
-    """Refuse a variable that is set only in removed branches: for Numba it has no type."""
+    """Refuse a variable that is set only in removed branches, because for Numba it has no type."""
     for statement in definition.body if unset else ():
         for node in walk_here(statement):
             if isinstance(node, ast.Name) and node.id in unset:
@@ -133,7 +133,7 @@ def _require_values(definition, unset, filename, shown):
 
 
 class _Pruning(ast.NodeTransformer):
-    """Removes branches. ``known``: id of a condition -> its outcome.
+    """A rewriter that removes branches. ``known``: id of a condition -> its outcome.
 
     ``alive`` keeps the conditions, so that no new node gets the id of a removed one.
     """
@@ -148,7 +148,7 @@ class _Pruning(ast.NodeTransformer):
             new = new if isinstance(new, list) else [new]
             kept += new
             if new and new[-1] is not statement and isinstance(new[-1], _JUMPS):
-                break  # the statements that follow are never reached
+                break  # No path reaches the statements that follow.
         return kept or [ast.copy_location(ast.Pass(), s) for s in statements[:1]]
 
     def _with_blocks(self, node):
@@ -167,7 +167,7 @@ class _Pruning(ast.NodeTransformer):
             return self._with_blocks(node)
         taken = node.body if surely else node.orelse
         taken = self.block(taken) if taken else []
-        if known is None:  # an unknown part of the condition must still be evaluated
+        if known is None:  # An unknown part of the condition must still be evaluated.
             evaluated = ast.If(self.visit(node.test), [ast.copy_location(ast.Pass(), node)], [])
             taken.insert(0, ast.copy_location(evaluated, node))
         return taken
@@ -201,18 +201,18 @@ class _Pruning(ast.NodeTransformer):
         return self.visit(node)
 
     def _surely(self, node) -> bool | None:
-        """Return what a condition is if every part of it that is evaluated is known, else None."""
+        """Return a condition's outcome if every part of it that is evaluated is known, else None."""
         return self._outcome(node, self._surely, exact=True)
 
     def _truth(self, node) -> bool | None:
-        """Return what a condition is even if a part that is evaluated is unknown, as in ``x or True``."""
+        """Return a condition's outcome even if an evaluated part is unknown, as in ``x or True``."""
         return self._outcome(node, self._truth, exact=False)
 
     def _outcome(self, node, outcome, exact) -> bool | None:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = node.operand
             if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.In):
-                return None  # Python turns it into "not in", which Numba does not look at
+                return None  # Python turns this into "not in", which Numba does not evaluate.
             known = outcome(inner)
             return None if known is None else not known
         if not isinstance(node, ast.BoolOp):

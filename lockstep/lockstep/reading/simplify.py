@@ -7,12 +7,12 @@ from .trees import walk
 
 
 def simplified(definition: ast.FunctionDef) -> dict[str, str]:
-    """Change ``definition`` in place; return the new names with the names that the kernel has for them.
+    """Simplify ``definition`` in place. Return a map from each new name to the kernel's name.
 
     A variable whose name starts with an underscore is renamed, because the translator's own names start with
-    one. A loop over ``a, b`` gets one variable, from which the two are assigned. A list that is looped over
+    one. A loop over ``a, b`` gets one variable, from which the two are assigned. A list that a loop runs over
     becomes a tuple. ``(a and b) and c`` becomes ``a and b and c``, because Python compiles both to the same
-    code: Numba never sees the 3.0 of ``(a and 3.0) and c``.
+    code. So Numba never sees the 3.0 of ``(a and 3.0) and c``.
     """
     shown = _rename_underscored(definition)
     _LoopTargets().visit(definition)
@@ -57,7 +57,7 @@ class _Renamer(ast.NodeTransformer):
 
 
 class _LoopTargets(ast.NodeTransformer):
-    """``for a, b in values`` becomes ``for each in values: a, b = each``."""
+    """A rewriter that turns ``for a, b in values`` into ``for each in values: a, b = each``."""
 
     def __init__(self):
         self.count = 0
@@ -76,7 +76,7 @@ class _LoopTargets(ast.NodeTransformer):
 
 
 class _Chains(ast.NodeTransformer):
-    """Merges each ``and`` (or ``or``) with those directly inside it."""
+    """A rewriter that merges each ``and`` (or ``or``) with those directly inside it."""
 
     def visit_BoolOp(self, node):
         self.generic_visit(node)

@@ -10,7 +10,7 @@ LAMBDA = "<lambda>"  # the name that Python gives every lambda
 
 
 class Source(NamedTuple):
-    """The lines of a function, decorators included, and the number of the first in its file or cell."""
+    """The lines of a function, decorators included, and the first line's number in its file or cell."""
 
     lines: list[str]
     start: int
@@ -49,7 +49,10 @@ def parse(function, source: Source) -> ast.FunctionDef:
 
 
 def _parse_lambda(function) -> ast.FunctionDef:
-    """Return a lambda, from anywhere in a statement, as a definition that returns its expression."""
+    """Return the definition of a function that computes a lambda's expression.
+
+    The lambda may be anywhere in a statement. Raises UnsupportedKernel if its source is not found.
+    """
     code = function.__code__
     try:
         lines, _ = inspect.findsource(function)
@@ -63,13 +66,13 @@ def _parse_lambda(function) -> ast.FunctionDef:
             code.co_filename,
             code.co_firstlineno,
         )
-    node = max(around, key=lambda node: (node.lineno, node.col_offset))  # the innermost starts last
+    node = max(around, key=lambda node: (node.lineno, node.col_offset))  # The innermost lambda starts last.
     returned = ast.copy_location(ast.Return(node.body), node.body)
     return ast.copy_location(ast.FunctionDef(LAMBDA, node.args, [returned], []), node)
 
 
 def _surrounds(node: ast.Lambda, code) -> bool:
-    """Does this lambda contain the positions of all of the code?"""
+    """Tell whether a lambda contains the source positions of all instructions in ``code``."""
     start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
     places = [place for place in code.co_positions() if place[2] is not None and place[2] != place[3]]
     return bool(places) and all(

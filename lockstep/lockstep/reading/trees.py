@@ -1,7 +1,7 @@
-"""Tools for syntax trees: a walk, copies, and new code written as lines of text with holes.
+"""Walks and copies syntax trees, and makes new ones from lines of text with holes.
 
-A first launch spends most of its time on trees, so all of them must be fast: the walk leaves out nodes that
-nobody asks for, a copy knows what a tree consists of, and each text is parsed only once.
+A first launch spends most of its time on trees, so all three must be fast. Walk and copy leave out contexts
+and operators, and each text is parsed only once.
 """
 
 import ast
@@ -34,7 +34,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 def walk(node: ast.AST) -> list[ast.AST]:
     """Return a node and all nodes inside it in the order of ``ast.walk``, without contexts and operators."""
     found = [node]
-    for each in found:  # the list grows during the loop
+    for each in found:  # The list grows during the loop.
         if type(each) is not ast.Name and type(each) is not ast.Constant:
             found += children(each)
     return found
@@ -52,11 +52,11 @@ def copied(node):
 
 
 def filled(text: str, at: ast.AST, holes: dict) -> list[ast.stmt]:
-    """Return new code for lines of text, placed where ``at`` is: tracebacks then show the learner's line.
+    """Return new statements for lines of text, at the source position of ``at``.
 
-    ``holes`` maps names in the text to what replaces them: expressions, lists of them for arguments of a
-    call, numbers, or other names. Parsed texts are cached, so what differs from call to call should be a
-    hole.
+    Tracebacks then show the learner's line. ``holes`` maps names in the text to their replacements:
+    expressions, lists of expressions for the arguments of a call, numbers, or other names. Parsed texts are
+    cached, so a part that differs from call to call should be a hole.
     """
     line, column = at.lineno, at.col_offset
     return [make(holes, line, column) for make in _template(text, tuple(holes))]
@@ -68,7 +68,7 @@ def _template(text: str, holes: tuple) -> list:
 
 
 def _maker(node: ast.AST, holes: tuple):
-    """Return a function of (holes, line, column) that makes a new node like this one."""
+    """Return a function of (holes, line, column) that makes a new node like ``node``."""
     kind = type(node)
     if kind is ast.Name and node.id in holes:
         return _hole(node)
@@ -110,7 +110,10 @@ def _hole(node: ast.Name):
 
 
 def _list_maker(nodes: list, holes: tuple):
-    """Do the same for a list of nodes; a list of expressions may take the place of one of its names."""
+    """Return a function like that of :func:`_maker`, for a list of nodes.
+
+    A hole in the list may be filled with a list of expressions.
+    """
     makers = [(getattr(node, "id", None), _maker(node, holes)) for node in nodes]
 
     def make(given, line, column):
