@@ -1,1 +1,1 @@
-"""The functions that a kernel may call: those of numba.cuda, ``math``, NumPy and libdevice, done by NumPy."""
+"""Emulates the functions that a kernel may call, of numba.cuda, ``math``, NumPy and libdevice, with NumPy."""

@@ -1,4 +1,4 @@
-"""The functions of numba.cuda, Python, math and cmath that kernels may call, each with its emulation."""
+"""Lists the functions of numba.cuda, Python, math and cmath that kernels may call, with their emulations."""
 
 import math
 from contextlib import suppress
@@ -21,7 +21,7 @@ from .warp_calls import WARP_CALLS
 
 
 class Conversion(Type):
-    """``int`` or ``float``. A number keeps its type if its kind is one of those in ``kept``."""
+    """The type ``int`` or ``float``. A number whose kind is in ``kept`` keeps its type in a call of it."""
 
     def __init__(self, dtype, kept):
         super().__init__(dtype)
@@ -39,7 +39,7 @@ class Conversion(Type):
 
 
 class VectorType:
-    """``float32x4`` and other vector types: up to four numbers named x, y, z and w."""
+    """A vector type such as ``float32x4``, of up to four numbers named x, y, z and w."""
 
     elementwise, reads, writes, kind = True, (), (), "type"
 
@@ -63,7 +63,7 @@ class Vector:
 
 
 class Special:
-    """A name that stands for a part of the running machine, such as ``threadIdx``."""
+    """A name whose value is a part of the running machine, such as ``threadIdx``."""
 
     def __init__(self, code: str):
         self.code = code
@@ -107,14 +107,14 @@ def _gridsize(machine, dimensions):
 def _dtype(kind) -> np.dtype:
     if isinstance(kind, Type):
         return kind.dtype
-    with suppress(TypeError):  # kind may be "float32", or NumPy's "f4"
+    with suppress(TypeError):  # A dtype may be given as "float32", or as NumPy's "f4".
         if isinstance(kind, str) and np.dtype(kind).name in TYPES:
             return TYPES[np.dtype(kind).name].dtype
     raise KernelTypeError("an array's dtype must be a numeric type such as float32")
 
 
 UINT32 = np.dtype(np.uint32)
-_POINTER = 8  # bytes; Numba accepts no smaller alignment
+_POINTER = 8  # bytes, the smallest alignment that Numba accepts
 
 
 def _array(allocate):
@@ -159,7 +159,7 @@ def _syncthreads_vote(name, combine):
 
 
 def _lower_lanes(machine):
-    """Return for each lane the bits of the lanes below it in the warp."""
+    """Return, for each lane, the bits of the lanes with lower numbers in its warp."""
     lane = machine.chunk.geometry.lane.pattern
     return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1), 0, UINT32)
 
@@ -171,7 +171,7 @@ def _fma(machine, site, x, y, z):
 
 
 def _select(machine, condition, a, b):
-    """Emulate ``cuda.selp``. It is one instruction, so it casts nothing."""
+    """Emulate ``cuda.selp``. As a single instruction it casts nothing, so other types are refused."""
     test, one, other = (dtype_of(value) for value in (condition, a, b))
     if (
         test is not BOOL
@@ -280,7 +280,7 @@ _PRINTED_LANES = 64
 
 
 def _printed(machine, value, where) -> str:
-    """Return what one lane prints, in the form that a GPU gives it."""
+    """Return the text that one lane prints for a value, in the format of a GPU."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):
@@ -298,7 +298,7 @@ def _printed(machine, value, where) -> str:
 
 
 def _print(machine, *values):
-    """Print a line for each active lane, for up to 64 of them."""
+    """Print a line for each active lane, up to 64 lines, and then the number of further threads."""
     shape = machine.chunk.geometry.shape
     active = np.broadcast_to(True if machine.unit.mask.array is None else machine.unit.mask.array, shape)
     chosen = list(zip(*active.nonzero()))
@@ -335,7 +335,7 @@ _LANEWISE = {id(function) for functions in (BUILTINS, MATH, CMATH, TYPES) for fu
 
 
 def is_lanewise(callee) -> bool:
-    """Does each lane's result depend on the lane's arguments alone, and not on which thread it is?"""
+    """Tell whether each lane's result depends on the lane's arguments alone, not on the thread's index."""
     return id(callee) in _LANEWISE and getattr(callee, "elementwise", False)
 
 

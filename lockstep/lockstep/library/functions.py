@@ -1,8 +1,9 @@
-"""Functions of one or more numbers, typed as Numba types them.
+"""Emulates functions of one or more numbers, with the types that Numba gives them.
 
-A function is a list of signatures in NumPy's letters, such as ``f:ff``: it returns a float32 and takes two. A
-call takes the signature that needs the least conversion, the first of several, as Numba's overload resolution
-does. The arguments are cast to its types, and NumPy computes.
+A function has a list of signatures in NumPy's letters. A function of signature ``f:ff`` takes two float32 and
+returns a float32. A call uses the signature that needs the least conversion, or the first of several, as
+Numba's overload resolution does. The arguments are cast to the signature's types, and NumPy computes the
+result.
 """
 
 import math
@@ -26,13 +27,16 @@ values, to any other type."""
 
 _WIDENING = ("bhiq", "BHIQ", "efd", "FD")
 _HOLDING = ("?b", "?B", "Bh", "Hi", "Iq", "be", "hf", "id", "qd", "Qd")
-_COMPLEX = ("fF", "dD")  # no complex number converts to a real one
+_COMPLEX = ("fF", "dD")  # No complex number converts to a real one.
 _LOSING = ("he", "if")
 
 
 @cache
 def conversions() -> dict:
-    """Return (from, to) -> how good Numba finds that conversion of numbers, for NumPy's letters."""
+    """Return a map from (letter of the given type, letter of the wanted type) to Numba's rating.
+
+    A rating is EXACT, PROMOTE, SAFE or UNSAFE. It is UNSAFE + 1 if there is no conversion.
+    """
     letters = "?bhiqBHIQefdFD"
     found = {(a, b): EXACT if a == b else UNSAFE + 1 for a, b in product(letters, repeat=2)}
     for chain in _WIDENING:
@@ -50,7 +54,7 @@ def conversions() -> dict:
 
 
 def rating(given: str, wanted: str) -> tuple:
-    """Return how much conversion arguments of the types ``given`` need; the smallest is best."""
+    """Return how much conversion arguments of the types ``given`` need. The smallest rating is best."""
     kinds = [conversions()[pair] for pair in zip(given, wanted)]
     return kinds.count(UNSAFE), kinds.count(SAFE), kinds.count(PROMOTE)
 
@@ -59,8 +63,8 @@ class Function:
     """A function that kernels call with numbers.
 
     ``compute`` takes arrays or NumPy scalars of the types in a signature, and returns the result, or a tuple
-    of results. ``counted``: the name under which a call counts as floating-point arithmetic, or None.
-    ``kinds``: NumPy's letters for the kinds that arguments may have before they are cast.
+    of results. ``counted``: the name under which a call counts as floating-point arithmetic, or None if it
+    does not count. ``kinds``: NumPy's letters for the kinds that arguments may have before they are cast.
     """
 
     def __init__(self, name: str, signatures: str, compute, counted: str | None = None, kinds: str = "biufc"):
@@ -123,7 +127,7 @@ def _dtype(letter: str) -> np.dtype:
 
 
 def letter_of(dtype: np.dtype) -> str:
-    """Return NumPy's letter for a type, ``q`` for every integer of 64 bits."""
+    """Return NumPy's letter for a type. Every 64-bit integer type has ``q``, or ``Q`` if it is unsigned."""
     if dtype.kind in "iu":
         letter = {1: "b", 2: "h", 4: "i", 8: "q"}[dtype.itemsize]
         return letter.upper() if dtype.kind == "u" else letter
@@ -145,7 +149,10 @@ def _in_kernel(value, dtype):
 
 
 def by_value(function, undefined=math.nan, inputs=1):
-    """Make a NumPy function of one from ``math``, whose exceptions become results that are not finite."""
+    """Return a NumPy function that applies a function of ``math`` to each element.
+
+    Where that raises ValueError the result is ``undefined``, and where it raises OverflowError infinity.
+    """
 
     def computed(*values):
         try:
@@ -247,7 +254,7 @@ def _logarithm(z, base=None):
 
 
 def _cmath() -> dict:
-    """Return the functions of cmath. Some cast real numbers; others, as in Numba, take complex ones only."""
+    """Return the functions of cmath. As in Numba, some cast real numbers, and others refuse them."""
     found = {
         name: Function(f"cmath.{name}", "F:F D:D", compute, name) for name, compute in _COMPLEX_UNARY.items()
     }
@@ -271,7 +278,7 @@ _MATH_NAMES |= {"minimum": "min", "maximum": "max"}
 
 
 class Ufunc(Function):
-    """A ufunc of NumPy, typed by the loop that NumPy takes. ``letters``: types for which Numba has code."""
+    """A ufunc of NumPy, with the types of NumPy's loop. ``letters``: the types for which Numba has code."""
 
     def __init__(self, name: str, letters: str, counted: bool):
         self.ufunc, self.letters = getattr(np, name), letters
@@ -293,14 +300,17 @@ class Ufunc(Function):
     def _loops(self, dtypes, mixed):
         for loop in self.ufunc.types:
             wanted, results = loop.split("->")
-            if set("egG") & set(loop):  # Numba skips the loops for float16 and long double
+            if set("egG") & set(loop):  # Numba skips the loops for float16 and long double.
                 continue
             if all(_fits(dtype, np.dtype(code), mixed) for dtype, code in zip(dtypes, wanted)):
                 yield wanted, results
 
 
 def _fits(dtype, wanted, mixed) -> bool:
-    """May an argument be cast to a loop's type? If the others are floats, an integer may become any float."""
+    """Tell whether an argument may be cast to a loop's type.
+
+    ``mixed``: whether a call has integers and floats, so that an integer may become any float.
+    """
     return np.can_cast(dtype, wanted) or (mixed and dtype.kind in "iu" and wanted.kind in "fc")
 
 
@@ -326,7 +336,7 @@ def _numpy() -> dict:
 
 
 def _angle(z, degrees=False):
-    """Return ``np.angle``, which is computed in the type of the parts, and then becomes a float64."""
+    """Return ``np.angle`` as a float64. Like Numba, compute it in the type of the number's parts."""
     real = z.real if z.dtype.kind == "c" else z
     return np.arctan2(z.imag, real).astype(np.float64) * np.where(degrees, 180 / math.pi, 1.0)
 
@@ -339,7 +349,7 @@ PARTS_BY_NUMPY = {
     for name in ("real", "imag")
 }
 for _part in PARTS_BY_NUMPY.values():
-    _part.kinds = "iufc"  # a boolean has no parts
+    _part.kinds = "iufc"  # A boolean has no parts.
 PARTS_BY_NUMPY["angle"] = Function("np.angle", "d:f d:d d:F d:D d:f? d:d? d:F? d:D?", _angle, "atan2")
 
 
@@ -349,9 +359,9 @@ NUMPY_FUNCTIONS = _numpy()  # all of them are ufuncs
 
 
 def rounded(x, digits=None):
-    """Return ``round(x)`` or ``round(x, digits)``, halves to even.
+    """Return ``round(x)`` or ``round(x, digits)``, with halves rounded to even.
 
-    Like Numba it scales x in float64 and rounds that to an int64.
+    Like Numba, scale x in float64 and round the product to an int64.
     """
     x = x.astype(np.float64)
     if digits is None:
@@ -370,7 +380,7 @@ def _whole(x):
 
 
 def _power(number: float, exponent: int) -> float:
-    """Return a power by repeated squaring, which rounds as Numba's does."""
+    """Return a power by repeated squaring, which rounds like Numba's power."""
     result = 1.0
     while exponent:
         result *= number if exponent & 1 else 1.0
@@ -415,7 +425,7 @@ def leading_zeros(x):
 
 
 def first_set(x):
-    """Return the position of the lowest bit that is set, counted from 1; 0 if there is none."""
+    """Return the position of the lowest bit that is set, counted from 1, or 0 if there is none."""
     x = _unsigned(x)
     lowest = x & (~x + x.dtype.type(1))
     return np.where(x == 0, 0, _bits(x) - leading_zeros(lowest))
@@ -444,7 +454,7 @@ _HALF_COMPARISONS = {
 
 
 def _half(name, compute):
-    """Make a function of float16, which is computed in float64 and rounded once."""
+    """Return a function of float16 that computes in float64 and rounds once."""
     inputs = {"hfma": 3, "hadd": 2, "hsub": 2, "hmul": 2, "hdiv": 2, "hmax": 2, "hmin": 2}.get(name, 1)
     wide = lambda *values: compute(*(value.astype(np.float64) for value in values))  # noqa: E731
     return Function(f"fp16.{name}", f"e:{'e' * inputs}", wide, name.removeprefix("h"))

@@ -1,9 +1,9 @@
-"""``cuda.libdevice``: NVIDIA's library of scalar functions, each with its signature and its meaning in NumPy.
+"""Emulates ``cuda.libdevice``, NVIDIA's library of scalar functions, with NumPy.
 
-Names end as in libdevice: ``f`` for float32; ``_rn``, ``_rz``, ``_ru`` and ``_rd`` for rounding to the
+Names end as in libdevice: ``f`` for float32, and ``_rn``, ``_rz``, ``_ru`` and ``_rd`` for rounding to the
 nearest number, towards zero, up and down. A function that writes to pointers returns a tuple. Unsigned
 integers are passed and returned in the signed type of their size, as numba.cuda declares them. The ``fast_``
-functions are less precise on a GPU; here they are not. The Bessel functions are missing.
+functions are less precise on a GPU, but not here. The Bessel functions are missing.
 """
 
 import math
@@ -31,7 +31,7 @@ from .functions import (
 
 
 def away_from_zero(x):
-    """Round to an integer, halves away from zero."""
+    """Round to an integer, with halves rounded away from zero."""
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)
 
@@ -89,7 +89,7 @@ def _normal(x):
 
 
 def _of_turns(function, quarter):
-    """Make sin(pi * x) or cos(pi * x), which is exact at multiples of a half."""
+    """Return a function for sin(pi * x) or cos(pi * x) that is exact at multiples of a half."""
 
     def of_turns(x):
         x = np.fmod(x, 2)
@@ -116,7 +116,7 @@ def positive_difference(x, y):
 
 
 def saturated(x):
-    """Clip to between 0 and 1; NaN becomes 0."""
+    """Return x clipped to the range from 0 to 1. NaN becomes 0."""
     return np.where(np.isnan(x), 0, np.clip(x, 0, 1))
 
 
@@ -179,11 +179,11 @@ def _floats() -> dict:
 
 
 def _direction(exact: Fraction, nearest, mode: str):
-    """Return the float to which ``mode`` rounds ``exact``; ``nearest`` is the float nearest to that."""
+    """Return the float to which ``mode`` rounds ``exact``. ``nearest`` is the float nearest to ``exact``."""
     below, above = (np.nextafter(nearest, nearest.dtype.type(s * np.inf)) for s in (-1, 1))
     if mode == "rz":
         mode = "rd" if exact > 0 else "ru"
-    if not np.isfinite(nearest):  # exact is beyond the largest float
+    if not np.isfinite(nearest):  # The exact number is beyond the largest float.
         towards_zero = (mode == "rd") == (nearest > 0)
         return (below if nearest > 0 else above) if towards_zero else nearest
     if mode == "rd":
@@ -192,7 +192,7 @@ def _direction(exact: Fraction, nearest, mode: str):
 
 
 def _directed(compute, exactly, mode: str):
-    """Make ``compute`` round as ``mode`` says. ``exactly`` computes the result with fractions."""
+    """Return a function like ``compute`` that rounds by ``mode``. ``exactly`` computes with fractions."""
 
     def of_one(*values):
         nearest = compute(*values)
@@ -214,7 +214,7 @@ def _directed(compute, exactly, mode: str):
 
 
 def _root_direction(mode):
-    """Make a square root that rounds as ``mode`` says. It compares squares, which are exact fractions."""
+    """Return a square root that rounds by ``mode``. It compares squares, which are exact fractions."""
 
     def of_one(x):
         nearest = np.sqrt(x)
@@ -235,7 +235,7 @@ def _inverse(x):
 
 
 def _multiply_add(x, y, z):
-    """Return x * y + z, rounded only once if it is float32."""
+    """Return x * y + z, computed in float64, where the product of two float32 numbers is exact."""
     if x.dtype == np.float32:
         x, y, z = (value.astype(np.float64) for value in (x, y, z))
         return (x * y + z).astype(np.float32)
@@ -274,7 +274,10 @@ _FLOAT = {"float": np.float32, "double": np.float64}
 
 
 def _to_whole(dtype, mode):
-    """Make a conversion of floats to the nearest integer of a type; NaN becomes 0, or in 64 bits 2**63."""
+    """Return a conversion of floats to integers of a type, clipped to its limits and rounded by ``mode``.
+
+    NaN becomes 0, or 2**63 in 64 bits.
+    """
     limits, round_it = np.iinfo(dtype), _TO_WHOLE[mode]
 
     def of_one(value):
@@ -292,7 +295,7 @@ def _to_whole(dtype, mode):
 
 
 def _to_float(dtype, given, mode):
-    """Make a conversion of integers to floats; ``given``: the integer type as which to read the bits."""
+    """Return a conversion of integers to floats. ``given``: the integer type in which to read the bits."""
 
     def convert(x):
         values = [int(value) for value in np.reshape(x.view(given), -1)]
@@ -349,7 +352,7 @@ def _from_halves(high, low):
 
 
 def _unsigned(function):
-    """Make a function compute with unsigned integers, although it takes and returns signed types."""
+    """Return a function that computes with unsigned integers, but takes and returns signed types."""
 
     def compute(*values):
         found = np.asarray(function(*(value.view(f"u{value.dtype.itemsize}") for value in values)))
@@ -359,7 +362,7 @@ def _unsigned(function):
 
 
 def _exactly(function):
-    """Make a function compute with Python's integers, which do not overflow."""
+    """Return a function that computes with Python's integers, which do not overflow."""
     over_arrays = {n: np.frompyfunc(function, n, 1) for n in (2, 3)}
 
     def compute(*values):
@@ -371,7 +374,10 @@ def _exactly(function):
 
 
 def _selected_bytes(x, y, selector):
-    """Return four of the eight bytes of y and x, chosen by four hexadecimal digits of the selector."""
+    """Return four of the eight bytes of x (0 to 3) and y (4 to 7), chosen by the selector's four low digits.
+
+    The digits are hexadecimal.
+    """
     source = (y.astype(np.uint64) << np.uint64(32)) | x.astype(np.uint64)
     found = source ^ source
     for position in range(4):
@@ -415,7 +421,7 @@ def _integers() -> dict:
 
 
 def _table() -> dict:
-    """Return the functions by their names in kernels. Those of integers count as no FLOP."""
+    """Return the functions by their names in kernels. Functions of integers do not count as FLOP."""
     whole = _integers()
     given = _floats() | _rounded() | _conversions() | whole
     return {

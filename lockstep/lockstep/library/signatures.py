@@ -1,4 +1,4 @@
-"""Signatures of ``cuda.jit``: which arguments fit them, and to which types they cast the arguments."""
+"""Reads the signatures of ``cuda.jit``, finds which arguments fit them, and casts the arguments."""
 
 import itertools
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ _UNSAFE = 1000  # the cost of a conversion that may lose information
 
 
 class Declared(NamedTuple):
-    """One signature of a kernel or device function, in Numba types; ``returned`` is None if left open."""
+    """One signature of a kernel or device function, in Numba types. ``returned`` is None if left open."""
 
     types: tuple
     returned: Any
 
 
 def declared(dispatcher: Any) -> list[Declared]:
-    """Return the signatures that a kernel or device function was given, or none if it takes any arguments.
+    """Return the signatures that a kernel or device function was given, an empty list if it was given none.
 
-    The types that a kernel has been compiled for by its calls are no such signatures: it takes others too.
+    A kernel without signatures takes any arguments. The types that its calls compiled it for do not count.
     """
     if hasattr(dispatcher, "declared"):
         return dispatcher.declared
@@ -44,13 +44,16 @@ def declared(dispatcher: Any) -> list[Declared]:
 
 
 class Casts:
-    """Casts the arguments and the result of a call to the types of a device function's signature."""
+    """The casts of a call's arguments and result to the types of a device function's signature."""
 
     def __init__(self, name: str, signatures: Sequence[Declared]):
         self.name, self.signatures = name, signatures
 
     def arguments(self, machine, values: tuple) -> tuple[tuple, Any]:
-        """Return the cast arguments and the result's type, of the signature that needs least conversion."""
+        """Return the cast arguments and the result's type, for the signature that needs least conversion.
+
+        Raises KernelTypeError if no signature takes the arguments.
+        """
         fitting = [one for one in self.signatures if len(one.types) == len(values)]
         ranked = sorted(
             (one for one in fitting if _possible(one, values)), key=lambda one: _least(one, values)
@@ -66,7 +69,7 @@ class Casts:
 
 
 def _possible(signature: Declared, values: tuple) -> bool:
-    """Does the signature have numbers where the values have, and arrays of the same dtypes and dimensions?"""
+    """Tell whether the signature has numbers where the values have, and arrays of equal dtype and ndim."""
     for kind, value in zip(signature.types, values):
         is_array = isinstance(value, DeviceArray)
         if _is_array(kind) != is_array:
@@ -92,7 +95,7 @@ def is_signature(value: Any) -> bool:
 
 
 def declaration(signature: Any, device: bool) -> Declared:
-    """Read a signature as it is written. Raises TypeError for a kernel's signature with a return value."""
+    """Return the signature that a program wrote. Raises TypeError for a kernel that returns a value."""
     types, returned = sigutils.normalize_signature(signature)
     if returned is not None and not device and str(returned) != "none":
         raise TypeError(f"a kernel returns nothing, but its signature says {returned}: write void(...)")
@@ -100,7 +103,7 @@ def declaration(signature: Any, device: bool) -> Declared:
 
 
 def fitted(name: str, signatures: Sequence[tuple], parameters: Sequence[str], args: Sequence) -> list:
-    """Return the arguments as the best of the signatures wants them: it casts numbers to its types.
+    """Return the arguments with numbers cast to the types of the signature that fits best.
 
     Raises ArgumentError, a TypeError, if no signature takes the arguments, or if several fit equally well.
     """
@@ -125,7 +128,7 @@ def fitted(name: str, signatures: Sequence[tuple], parameters: Sequence[str], ar
 
 
 def _same_length(types: tuple, args: Sequence) -> tuple:
-    """Return the types of a signature. Raises ArgumentError for another number of arguments."""
+    """Return the types of a signature. Raises ArgumentError unless there are as many arguments."""
     if len(types) != len(args):
         raise ArgumentError(
             f"the signature has {len(types)} parameters, and {len(args)} arguments were given"
@@ -138,10 +141,10 @@ def _is_array(kind: Any) -> bool:
 
 
 def dtype_of_type(kind: Any) -> np.dtype | None:
-    """Return the dtype of a Numba type of numbers; None for any other type."""
+    """Return the dtype of a Numba type of numbers, or None for any other type."""
     try:
         return np.dtype({"boolean": "bool"}.get(str(kind), str(kind)))
-    except (TypeError, ValueError):  # NumPy cannot read the name of an array's or a record's type
+    except (TypeError, ValueError):  # NumPy cannot read the name of an array's or a record's type.
         return None
 
 
@@ -157,7 +160,10 @@ def _fits(kind: Any, array: np.ndarray) -> bool:
 
 
 def _cast(kind: Any, name: str, value: Any) -> Any:
-    """Convert an argument to a parameter's type. Like numba.cuda, convert numbers and nothing else."""
+    """Return an argument cast to a parameter's type. Like numba.cuda, cast numbers and nothing else.
+
+    Raises ArgumentError if the argument does not fit the type.
+    """
     if isinstance(value, tuple) and hasattr(kind, "types"):
         return tuple(map(_cast, kind.types, itertools.repeat(name), value))
     if _is_array(kind) != isinstance(value, np.ndarray) or (_is_array(kind) and not _fits(kind, value)):
@@ -174,7 +180,7 @@ def _cast(kind: Any, name: str, value: Any) -> Any:
 
 
 def _cost(types: tuple, args: Sequence) -> float:
-    """Return how far the arguments are from a signature: 0 if they match exactly, infinite if not at all."""
+    """Return how far the arguments are from a signature: 0 for an exact match, infinity for no match."""
     if len(types) != len(args):
         return float("inf")
     return sum(map(_distance, types, args))

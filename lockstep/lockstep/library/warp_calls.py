@@ -1,8 +1,8 @@
-"""Calls that the lanes of a warp make together: shuffles, votes, matches and syncwarp.
+"""Emulates the calls that the lanes of a warp make together: shuffles, votes, matches and syncwarp.
 
-Each takes a mask that names lanes of the warp. All lanes that it names, except those that have exited, must
-execute the same call with the same mask, and a lane may only call it if the mask names that lane. Anything
-else is reported. A result depends only on the lanes that are named and take part.
+Each call takes a mask that names lanes of the warp. All lanes in the mask, except those that have exited,
+must execute the same call with the same mask. A lane may only make the call if the mask names that lane.
+Anything else is reported. A result depends only on the lanes that the mask names and that take part.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ _SHUFFLED = ("int32", "int64", "float32", "float64")
 
 
 class Call(NamedTuple):
-    """A call of one of these functions: its site and its name."""
+    """A call that the lanes of a warp make together: its site and its name."""
 
     site: int
     name: str
@@ -54,7 +54,7 @@ def _as_bits(booleans: np.ndarray) -> np.ndarray:
 
 
 def _named(machine, mask) -> np.ndarray | int:
-    """Return the bits of the mask that each lane passes: one number for all lanes, or an array of lanes."""
+    """Return the bits of the mask that the lanes pass: one number for all lanes, or a number per lane."""
     value = machine.plain(mask)
     if np.asarray(value).dtype.kind not in "iub":
         raise KernelTypeError("the mask of a warp's lanes must be an integer")
@@ -72,7 +72,10 @@ def _active(machine, shape) -> np.ndarray:
 
 
 def _members(machine, call, mask, *values):
-    """Return (shape, active lanes, for each lane the bits of the active lanes that it names)."""
+    """Return (shape of all lanes, active lanes, bits of the active lanes that each lane's mask names).
+
+    The last two have the shape (..., warps, 32). Report calls that break the rules of a mask.
+    """
     named = _named(machine, mask)
     shape = _shape(machine, named, *values)
     active = _active(machine, shape)
@@ -83,7 +86,7 @@ def _members(machine, call, mask, *values):
 
 
 def _check(machine, call, bits, active):
-    """Report lanes that call without being named, that are named but do not call, or whose masks differ."""
+    """Report lanes whose own mask does not name them, lanes that are named but absent, and unequal masks."""
     if active.all() and (bits == EVERYONE).all():
         return
     unnamed = active & (bits & _BITS == 0)
@@ -115,7 +118,10 @@ def _waited_for(machine, shape) -> np.ndarray:
 
 
 def _report(machine, call, lanes, sentence, kind="warp_divergence"):
-    """Report these lanes, (..., warps, 32) booleans; ``sentence`` tells about the first."""
+    """Report these lanes, (..., warps, 32) booleans.
+
+    ``sentence`` returns the other threads of the finding and the message about the first lane.
+    """
     if not lanes.any():
         return
     at = machine.sites[call.site]
@@ -190,7 +196,11 @@ def _listed(lanes: list[int]) -> str:
 
 
 def _shuffle(name, source_lane):
-    """Make a shuffle: each lane gets the value of ``source_lane(lane, operand)``, or keeps its own."""
+    """Return the emulation of a shuffle.
+
+    Each lane gets the value of the lane ``source_lane(lane, operand)``, or keeps its own if the warp has no
+    such lane.
+    """
 
     def shuffle(machine, call, mask, value, operand):
         dtype = machine._dtype(value)
@@ -224,7 +234,7 @@ def _shuffle(name, source_lane):
 
 
 def _vote(outcome, dtype):
-    """Make a vote: ``outcome`` takes the bits of the lanes where it is true, and of those that take part."""
+    """Return a vote. ``outcome`` takes the bits of the lanes whose predicate is true, and of all voters."""
 
     def vote(machine, call, mask, predicate):
         predicate = machine.truth(predicate)
@@ -250,7 +260,7 @@ def _active_lanes(machine) -> Lanes:
 
 
 def _equal_lanes(machine, call, mask, value):
-    """Return (shape, bits of the active lanes that each lane names, bits of those that hold the same)."""
+    """Return (shape, bits of the active lanes that each lane names, bits of those with an equal value)."""
     value = np.asarray(machine.plain(value))
     if value.dtype.kind == "f":
         value = value.view(f"i{value.dtype.itemsize}")

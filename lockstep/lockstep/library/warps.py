@@ -1,8 +1,8 @@
-"""Instructions that a whole warp executes together, such as those of the Tensor Cores.
+"""Emulates instructions that a whole warp executes together, such as those of the Tensor Cores.
 
 Each of the 32 lanes provides a part of the operands, and gets a part of the result in its own registers, a
-*fragment*. So all lanes of a warp must reach the instruction, and must pass the same value where it takes one
-for the whole warp. The functions here take the running machine; the intrinsics are built on them.
+*fragment*. So all lanes of a warp must reach the instruction. They must pass the same value for an operand
+that the whole warp shares. The functions here take the running machine, and the intrinsics call them.
 """
 
 import numpy as np
@@ -18,9 +18,9 @@ from lockstep.values.lanes import Lanes
 
 
 class Layout:
-    """Says which elements of a matrix of ``shape`` each lane of a warp holds.
+    """An assignment of the elements of a matrix of ``shape`` to the lanes of a warp.
 
-    rows, columns: (32, elements per lane); every element of the matrix is in at least one lane.
+    rows, columns: (32, elements per lane). Every element of the matrix is in at least one lane.
     """
 
     def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]):
@@ -62,7 +62,7 @@ def require_whole_warps(machine, instruction: str):
 
 
 def _partial_warps(active: np.ndarray, geometry) -> np.ndarray | None:
-    """Return the active lanes of warps in which other lanes are idle, as booleans; None if there are none."""
+    """Return, as booleans, the active lanes of warps in which other lanes are idle, or None without any."""
     shape = np.broadcast_shapes(active.shape, geometry.shape)
     warps = np.broadcast_to(active, shape).reshape(*shape[:-1], -1, WARP)
     partial = (warps & ~warps.all(axis=-1, keepdims=True)).reshape(shape)
@@ -70,7 +70,7 @@ def _partial_warps(active: np.ndarray, geometry) -> np.ndarray | None:
 
 
 def require_uniform(machine, instruction: str, what: str, *values):
-    """Report the warps whose lanes pass different ``values`` where the instruction takes one for all."""
+    """Report the warps whose lanes pass different values for an operand that the whole warp shares."""
     for value in values:
         if (
             type(value) is Lanes
@@ -88,7 +88,7 @@ def require_uniform(machine, instruction: str, what: str, *values):
 
 
 def _differing_lanes(value: Lanes, mask, geometry) -> np.ndarray | None:
-    """Return the active lanes of warps whose active lanes hold different numbers, as booleans, or None."""
+    """Return, as booleans, the active lanes of warps whose active lanes hold different numbers, or None."""
     shape = np.broadcast_shapes(value.shape, geometry.shape)
     active = np.broadcast_to(True if mask.array is None else mask.array, shape).reshape(-1, WARP)
     numbers = np.broadcast_to(value.pattern.array, shape).reshape(-1, WARP)
@@ -98,7 +98,7 @@ def _differing_lanes(value: Lanes, mask, geometry) -> np.ndarray | None:
 
 
 def _report(machine, lanes: np.ndarray, sentence):
-    """Report the warps of these lanes, given as booleans."""
+    """Report the warps of these lanes, given as booleans. ``sentence`` makes the message about the first."""
     at = machine.sites[machine.site]
 
     def make():
@@ -126,7 +126,10 @@ def _report(machine, lanes: np.ndarray, sentence):
 
 
 def read_fragment(machine, instruction: str, fragment, layout: Layout, *dtypes) -> np.ndarray | None:
-    """Return the matrices that the lanes hold as fragments, (..., warps, rows, columns); None if counting."""
+    """Return the matrices that the lanes hold in fragments, (..., warps, rows, columns).
+
+    Return None when counting.
+    """
     _check_fragment(instruction, fragment, layout.per_lane, dtypes)
     values = machine.read(machine.site, fragment, (0,), layout.per_lane, boundary=1)
     if machine.log is not None:
@@ -135,7 +138,7 @@ def read_fragment(machine, instruction: str, fragment, layout: Layout, *dtypes) 
 
 
 def write_fragment(machine, instruction: str, fragment, layout: Layout, matrices: np.ndarray | None, *dtypes):
-    """Write each lane's part of the matrices to its fragment; ``matrices`` is None when counting."""
+    """Write each lane's part of the matrices to its fragment. ``matrices`` is None when counting."""
     _check_fragment(instruction, fragment, layout.per_lane, dtypes)
     if matrices is None:
         values = (fragment.dtype.type(0),) * layout.per_lane
@@ -151,7 +154,7 @@ def _check_fragment(instruction, fragment, per_lane, dtypes):
         return
     wanted = f"{instruction} takes a thread's own array of {per_lane} {' or '.join(dtypes)}"
     if not isinstance(fragment, DeviceArray):
-        single = isinstance(fragment, (np.ndarray, np.generic, int, float))  # an array has a number per lane
+        single = isinstance(fragment, (np.ndarray, np.generic, int, float))  # An array has a number per lane.
         given = "a single number" if single else type(fragment).__name__
         raise KernelTypeError(f"{wanted}, cuda.local.array, as a fragment, not {given}")
     if fragment.space != "local":
@@ -161,7 +164,7 @@ def _check_fragment(instruction, fragment, per_lane, dtypes):
 
 
 def require_shared(instruction: str, array, *dtypes):
-    """Refuse an array that is not in shared memory, or has none of these dtypes."""
+    """Refuse an array that is not in shared memory or whose dtype is not one of ``dtypes``."""
     if not isinstance(array, DeviceArray) or array.space != "shared" or name_of(array.dtype) not in dtypes:
         given = f"this is of type {type(array).__name__}"
         if isinstance(array, DeviceArray):
@@ -170,7 +173,7 @@ def require_shared(instruction: str, array, *dtypes):
 
 
 def require_place(instruction: str, array: DeviceArray, index: tuple):
-    """Refuse a place in an array whose number of indices is not the array's number of dimensions."""
+    """Refuse an index that has not one integer for each dimension of the array."""
     if len(index) != array.ndim:
         place = "(0, 0)" if array.ndim == 2 else f"{array.ndim} numbers in brackets"
         raise KernelTypeError(
@@ -187,10 +190,10 @@ def require_place(instruction: str, array: DeviceArray, index: tuple):
 
 
 def multiply_add(machine, a, b, c, dtype: np.dtype):
-    """Return a @ b + c with float16 a and b: exact products, added in float32, rounded once to ``dtype``.
+    """Return a @ b + c with float16 a and b, or None when counting.
 
-    A Tensor Core instead cuts off bits to align the products, so the last bits differ. Returns None when
-    counting.
+    The products are exact, added in float32 and rounded once to ``dtype``. A Tensor Core instead cuts off
+    bits to align the products, so the last bits differ.
     """
     if machine.log is not None:
         return None
@@ -206,8 +209,8 @@ ROW = 8  # 2-byte elements in the 16 bytes at a lane's address
 def load_rows(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarray | None:
     """Load rows of 8 float16 from the addresses of each warp's first ``rows`` lanes: (..., warps, rows, 8).
 
-    These count as 128-bit loads, matrix by matrix: a matrix takes one wavefront if no two of its rows share
-    banks. Returns None when counting.
+    These loads count as 128-bit loads of 8 by 8 matrices. A matrix takes one wavefront if no two of its rows
+    share banks. Returns None when counting.
     """
     saved = machine.unit.mask
     if rows < WARP:
@@ -221,9 +224,9 @@ def load_rows(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarra
 
 
 def store_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragments: tuple):
-    """Store matrices that a warp holds in fragments: a row of 8 elements at the address of each lane.
+    """Store the matrices that a warp holds in fragments, with a row of 8 elements at each lane's address.
 
-    These count as 128-bit stores: 8 lanes take one wavefront if no two of their rows share banks.
+    These stores count as 128-bit stores. 8 lanes take one wavefront if no two of their rows share banks.
     """
     values = (array.dtype.type(0),) * ROW
     if machine.log is None:
@@ -234,7 +237,7 @@ def store_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragme
 
 
 def _side_by_side(values: tuple, width: int) -> np.ndarray:
-    """Return what all lanes of a block hold, (..., lanes, elements), given one array of lanes per element."""
+    """Return the elements of all lanes of a block, (..., lanes, elements), from one array per element."""
     held = np.empty((*values[0].shape[:-1], width, len(values)), values[0].dtype)
     for element, value in enumerate(values):
         held[..., element] = value
@@ -242,20 +245,20 @@ def _side_by_side(values: tuple, width: int) -> np.ndarray:
 
 
 def _first_lanes(geometry, count: int) -> Lanes:
-    """Return which lanes are among the first ``count`` of their warp."""
+    """Return a boolean per lane that tells whether it is among the first ``count`` lanes of its warp."""
     lane = geometry.lane.pattern
     return Lanes(lane.derive(("<", count), lambda: lane.array < count), 0, BOOL)
 
 
 def by_lane(machine, numbers: np.ndarray) -> Lanes:
-    """Return an integer for each lane of a warp, the same in every warp."""
+    """Return ``numbers``, one integer for each of a warp's 32 lanes, repeated for every warp."""
     key = ("by lane", numbers.tobytes())
     lane = machine.chunk.geometry.lane.pattern
     return Lanes(lane.derive(key, lambda: numbers[lane.array]))
 
 
 def elements(machine, array: DeviceArray, matrices: np.ndarray | None, rows, columns):
-    """Return what each lane holds: lane i has [rows[i], columns[i]] of its warp's matrix; 0 when counting."""
+    """Return for each lane i the element [rows[i], columns[i]] of its warp's matrix, or 0 when counting."""
     if matrices is None:
         return array.dtype.type(0)
     held = matrices[..., rows, columns]
