@@ -1,7 +1,7 @@
 """Runs whole ``numba.cuda`` programs without a GPU: both their kernels and their host side.
 
-Start reading at :mod:`.session`, which records what ran. :mod:`.replacing` puts the emulator's host side
-(:mod:`.host`) in place of numba.cuda's and restores that afterwards; :mod:`.kernels` launches kernels.
+Start reading at :mod:`.session`, which records the launches. :mod:`.replacing` puts the emulator's host side
+(:mod:`.host`) in place of numba.cuda's, and restores numba.cuda afterwards. :mod:`.kernels` launches kernels.
 :mod:`.plugin` is the pytest plugin.
 """
 

@@ -1,4 +1,4 @@
-"""Arguments of a launch: host arrays are copied to the device before the kernel, and back after it."""
+"""Copies a launch's host arrays to the device before the kernel runs, and back afterwards."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from .streams import default_stream
 
 
 class ArgumentHint:
-    """An array argument with a hint about which of its two copies are needed."""
+    """An array argument with a hint about which of its two copies, in and back, the kernel needs."""
 
     copied_in = copied_back = True
 
@@ -18,23 +18,23 @@ class ArgumentHint:
 
 
 class In(ArgumentHint):
-    """The array is copied to the device; what the kernel writes is lost."""
+    """An array that is copied to the device, but not back, so what the kernel writes is lost."""
 
     copied_back = False
 
 
 class Out(ArgumentHint):
-    """The array is copied back; the kernel finds garbage in it."""
+    """An array that is only copied back, so the kernel finds garbage in it."""
 
     copied_in = False
 
 
 class InOut(ArgumentHint):
-    """The array is copied both ways, as it is without a hint."""
+    """An array that is copied both ways, as without a hint."""
 
 
 def on_device(value, back: list[Callable[[], None]]):
-    """Return an argument as the emulator takes it; append to ``back`` what to call after the kernel."""
+    """Return an argument as the emulator takes it. Append to ``back`` a function to call after the kernel."""
     if isinstance(value, ArgumentHint):
         return _copied(value, back)
     if is_on_device(value):

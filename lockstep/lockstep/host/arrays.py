@@ -1,4 +1,4 @@
-"""Arrays on the emulated GPU as the host side of a program sees them: it copies, slices and views them."""
+"""Emulates the device arrays that the host side of a program copies, slices and views."""
 
 import contextlib
 import ctypes
@@ -25,7 +25,7 @@ class DeviceNDArray:
 
     @classmethod
     def of(cls, memory: np.ndarray, stream=0) -> "DeviceNDArray":
-        """Return an array in this memory. Kernels access the memory itself, programs only the array."""
+        """Return a device array in this memory. Kernels access the memory itself, programs only the array."""
         array = cls.__new__(cls)
         array.memory, array.stream = memory, stream
         return array
@@ -80,7 +80,7 @@ class DeviceNDArray:
         """Return a copy on the host, in ``ary`` if given.
 
         Raises TypeError if ``ary`` has another dtype, ValueError if it has another shape or other strides,
-        NotImplementedError for an array that runs backwards.
+        and NotImplementedError for an array with a negative stride.
         """
         if any(step < 0 for step in self.strides):
             raise NotImplementedError("numba.cuda copies no array to the host that runs backwards")
@@ -92,7 +92,11 @@ class DeviceNDArray:
         return ary
 
     def copy_to_device(self, ary, stream=0) -> None:
-        """Copy a host or device array of the same shape and dtype here."""
+        """Copy a host or device array of the same shape and dtype into this array.
+
+        Raises TypeError for another dtype, and ValueError for another shape, for other strides of a device
+        array, or if this array has gaps.
+        """
         if not ary.size:
             return
         _check_contiguous(self.memory)
@@ -108,7 +112,7 @@ class DeviceNDArray:
     def __getitem__(self, item):
         _check_index(item)
         found = self.memory[item]
-        if isinstance(found, np.void):  # a record stays on the device
+        if isinstance(found, np.void):  # A record stays on the device.
             parts = item if isinstance(item, tuple) else (item,)
             found = self.memory[tuple(slice(i, i + 1 or None) for i in parts)].reshape(())
         return self._like(found) if isinstance(found, np.ndarray) else found
@@ -124,7 +128,7 @@ class DeviceNDArray:
         self[item] = value
 
     def reshape(self, *newshape, order: str = "C") -> "DeviceNDArray":
-        """View the same memory in another shape. Raises NotImplementedError if that takes a copy."""
+        """Return a view of the memory in another shape. Raises NotImplementedError if that needs a copy."""
         if len(newshape) == 1 and isinstance(newshape[0], (tuple, list)):
             newshape = tuple(newshape[0])
         if order not in ("C", "F", "A"):
@@ -132,18 +136,18 @@ class DeviceNDArray:
         return self._like(_uncopied(self.memory.reshape(newshape, order=order), self.memory, "reshape"))
 
     def ravel(self, order: str = "C", stream=0) -> "DeviceNDArray":
-        """View the same memory in one dimension. Raises NotImplementedError if that takes a copy."""
+        """Return a view of the memory in one dimension. Raises NotImplementedError if that needs a copy."""
         return self._like(_uncopied(self.memory.ravel(order), self.memory, "ravel"))
 
     def squeeze(self, axis=None, stream=0) -> "DeviceNDArray":
         return self._like(self.memory.squeeze(axis))
 
     def view(self, dtype) -> "DeviceNDArray":
-        """View the same bytes as another dtype. Raises ValueError if the sizes do not fit."""
+        """Return a view of the same bytes in another dtype. Raises ValueError if the sizes do not fit."""
         return self._like(self.memory.view(np.dtype(dtype)))
 
     def transpose(self, axes=None) -> "DeviceNDArray":
-        """Return a transposed copy of a matrix; numba.cuda makes a copy too."""
+        """Return a transposed copy of a matrix, as numba.cuda does. Axes in their order return the array."""
         if axes and tuple(axes) == tuple(range(self.ndim)):
             return self
         if self.ndim != 2:
@@ -157,7 +161,7 @@ class DeviceNDArray:
     T = property(transpose)
 
     def split(self, section: int, stream=0) -> "Iterator[DeviceNDArray]":
-        """Yield views of ``section`` elements each; the last may be shorter."""
+        """Yield views of ``section`` elements each. The last view may be shorter."""
         if self.ndim != 1 or self.strides[0] != self.dtype.itemsize:
             raise ValueError("only a contiguous array of one dimension can be split")
         for begin in range(0, self.size, section):
@@ -180,10 +184,10 @@ class DeviceNDArray:
 
 
 class MemoryPointer:
-    """The address of an array on the emulated GPU. It means something to the emulator alone."""
+    """The address of an array on the emulated GPU. Only the emulator can use it."""
 
     def __init__(self, memory: np.ndarray):
-        self._memory = memory  # keeps the memory alive
+        self._memory = memory  # This reference keeps the memory alive.
         self.size = memory.nbytes
         self.device_pointer = self.device_pointer_value = memory.ctypes.data if memory.size else 0
         self.device_ctypes_pointer = ctypes.c_void_p(self.device_pointer)
@@ -215,7 +219,7 @@ class SharedWithHost(np.ndarray):
 
 
 def is_on_device(value) -> bool:
-    """Can kernels access this object's memory without a copy?"""
+    """Tell whether kernels can access this object's memory without a copy."""
     return isinstance(value, (DeviceNDArray, SharedWithHost))
 
 
@@ -224,11 +228,14 @@ def memory_of(value) -> np.ndarray:
     return value.memory if isinstance(value, DeviceNDArray) else value.view(np.ndarray)
 
 
-# --- what programs call -------------------------------------------------------------------------------------
+# --- functions that programs call ---------------------------------------------------------------------------
 
 
 def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
-    """Copy a host array to device memory, or to the device array ``to``; return device arrays as they are."""
+    """Copy a host array to device memory, or to the device array ``to``, and return the device array.
+
+    A device array is returned as it is, unless ``to`` is given.
+    """
     if to is not None:
         if copy:
             to.copy_to_device(np.asanyarray(obj) if not is_on_device(obj) else obj, stream)
@@ -237,7 +244,7 @@ def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
 
 
 def auto_device(obj, stream=0, copy=True, user_explicit=False) -> tuple:
-    """Return the object in device memory, and whether it had to be put there."""
+    """Return (the object in device memory, whether this call allocated that memory)."""
     if is_on_device(obj):
         return obj, False
     if hasattr(obj, "__cuda_array_interface__"):
@@ -251,7 +258,7 @@ def auto_device(obj, stream=0, copy=True, user_explicit=False) -> tuple:
 
 
 def device_array(shape, dtype=np.float64, strides=None, order="C", stream=0) -> DeviceNDArray:
-    """Allocate device memory. It holds garbage: NaN for floats, large numbers for integers."""
+    """Return an array of new device memory. It holds garbage: NaN for floats, large numbers for integers."""
     return DeviceNDArray.of(current().heap.allocate(shape, dtype, strides, order), stream)
 
 
@@ -280,7 +287,7 @@ def mapped_array_like(ary, stream=0, portable=False, wc=False):
 
 
 def _layout_of(ary) -> dict:
-    """Return the layout of memory for an array like this, as keywords: no gaps, the same order of axes."""
+    """Return the keywords ``order`` or ``strides`` for an array like this: no gaps, same order of axes."""
     if ary.flags["C_CONTIGUOUS"] or ary.flags["F_CONTIGUOUS"] or ary.ndim <= 1:
         fortran = ary.flags["F_CONTIGUOUS"] and not ary.flags["C_CONTIGUOUS"]
         return {"order": "F" if fortran else "C"}
@@ -293,19 +300,22 @@ def _layout_of(ary) -> dict:
 
 @contextlib.contextmanager
 def pinned(*arrays) -> Iterator[None]:
-    """Do nothing: the emulator has no need to page-lock host arrays."""
+    """Do nothing, because the emulator need not page-lock host arrays."""
     yield
 
 
 @contextlib.contextmanager
 def mapped(*arrays, stream=0) -> Iterator:
-    """Yield host arrays as device arrays of the same memory."""
+    """Yield device arrays in the memory of host arrays: one, or a list of several."""
     views = [DeviceNDArray.of(array, stream) for array in arrays]
     yield views[0] if len(views) == 1 else views
 
 
 def as_cuda_array(obj, sync=True) -> DeviceNDArray:
-    """Return the device array that ``__cuda_array_interface__`` describes, without a copy."""
+    """Return the device array that an object's ``__cuda_array_interface__`` describes, without a copy.
+
+    Raises TypeError if the object has no such attribute.
+    """
     if isinstance(obj, DeviceNDArray):
         return obj
     interface = getattr(obj, "__cuda_array_interface__", None)

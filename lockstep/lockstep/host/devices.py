@@ -1,4 +1,4 @@
-"""The emulated GPU as programs see it: its attributes, its context, and a list of GPUs with one entry."""
+"""Shows programs the emulated GPU: its attributes, its context, and a list of GPUs with one entry."""
 
 import contextlib
 from collections import namedtuple
@@ -48,14 +48,14 @@ class Device:
         return current().context
 
     def release_primary_context(self) -> None:
-        """There is nothing to release."""
+        """Do nothing, because the context holds nothing to release."""
 
     def reset(self) -> None:
-        """There is nothing to reset."""
+        """Do nothing, because the device holds nothing to reset."""
 
 
 def _attributes(profile: Profile) -> dict[str, int]:
-    """Return the driver's attributes of a device: sizes in bytes, the clock rate in kHz."""
+    """Return the driver's attributes of a device, with sizes in bytes and the clock rate in kHz."""
     limits, (major, minor) = profile.limits, profile.compute_capability
     axes = {f"MAX_BLOCK_DIM_{axis}": size for axis, size in zip("XYZ", MAX_BLOCK)}
     axes |= {f"MAX_GRID_DIM_{axis}": size for axis, size in zip("XYZ", MAX_GRID)}
@@ -106,10 +106,10 @@ class Context:
     create_event = staticmethod(streams.event)
 
     def synchronize(self) -> None:
-        """Nothing is outstanding."""
+        """Do nothing, because no work is pending."""
 
     def reset(self) -> None:
-        """There is nothing to reset."""
+        """Do nothing, because the context holds nothing to reset."""
 
     push = pop = prepare_for_use = reset
 
@@ -124,7 +124,7 @@ class Context:
 
 
 class Gpu:
-    """The entry of ``cuda.gpus``: it has the device's attributes, and ``with`` selects the device."""
+    """The only entry of ``cuda.gpus``. It has the device's attributes, and ``with`` selects the device."""
 
     def __init__(self, device: Device):
         self._device = device
@@ -143,7 +143,7 @@ class Gpu:
 
 
 class Gpus:
-    """``cuda.gpus``, a list of one GPU."""
+    """The list ``cuda.gpus``, which has one GPU."""
 
     @property
     def lst(self) -> list[Gpu]:
@@ -182,16 +182,16 @@ def current_context(devnum=None) -> Context:
 
 
 def select_device(device_id) -> Device:
-    """Return the device. Raises IndexError for any number but 0: there is one GPU."""
+    """Return the device. Raises IndexError for a number other than 0, because there is one GPU."""
     return current_context(device_id).device
 
 
 def close() -> None:
-    """There is no context to close."""
+    """Do nothing, because there is no context to close."""
 
 
 def synchronize() -> None:
-    """Nothing is outstanding."""
+    """Do nothing, because no work is pending."""
 
 
 def is_available() -> bool:
@@ -219,7 +219,7 @@ def is_fp8_supported() -> bool:
 
 
 def detect() -> bool:
-    """Print which GPU there is."""
+    """Print the GPU's name and compute capability, as numba.cuda does, and return True."""
     device = get_current_device()
     print("Found 1 CUDA devices")
     print(f"id 0    {device.name:>20} {'[SUPPORTED]':>40}")
@@ -240,8 +240,8 @@ def profiling() -> Iterator[None]:
 
 
 def profile_start() -> None:
-    """There is no profiler."""
+    """Do nothing, because there is no profiler."""
 
 
 def profile_stop() -> None:
-    """There is no profiler."""
+    """Do nothing, because there is no profiler."""

@@ -1,4 +1,4 @@
-"""Errors of the emulated host side: numba.cuda's kinds of errors, with a sentence and the program's line."""
+"""Defines the host side's errors: numba.cuda's kinds of errors, with a sentence and the program's line."""
 
 import contextlib
 import os
@@ -14,14 +14,14 @@ INVALID_VALUE, OUT_OF_MEMORY, INVALID_HANDLE = 1, 2, 400  # the driver's numbers
 
 
 class UnsupportedCall(UnsupportedKernel, NotImplementedError):
-    """The program asks for a part of numba.cuda that the emulator does not have.
+    """The program uses a part of numba.cuda that the emulator does not have.
 
-    ``filename`` and ``line`` give the place.
+    ``filename`` and ``line`` give the place in the program.
     """
 
 
 class DriverError(LaunchError, CudaAPIError):
-    """The CUDA driver would refuse this call; ``code`` is the driver's number for the error."""
+    """The CUDA driver would refuse a call. ``code`` is the driver's number for the error."""
 
     def __init__(self, code: int, sentence: str):
         Exception.__init__(self, code, sentence)
@@ -32,12 +32,12 @@ class DriverError(LaunchError, CudaAPIError):
 
 
 def unsupported(sentence: str) -> UnsupportedCall:
-    """Return the error to raise for a refused call, with the program's line."""
+    """Return the error to raise for a refused call. It has the program's file and line."""
     return UnsupportedCall(sentence, *place())
 
 
 def place() -> tuple[str, int]:
-    """Return (file, line) of the running program: its innermost frame outside numba and this package."""
+    """Return (file, line) of the running program's innermost frame outside numba and this package."""
     innermost = frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""The emulated GPU's global memory: host memory full of garbage, so that reads of unwritten elements show."""
+"""Allocates the emulated GPU's global memory, full of garbage so that reads of unwritten elements show."""
 
 import functools
 import itertools
@@ -13,7 +13,7 @@ from .errors import OUT_OF_MEMORY, DriverError, unsupported
 
 
 class Heap:
-    """Allocates up to ``capacity`` bytes; memory is free again when the last view of it is gone."""
+    """An allocator of up to ``capacity`` bytes. Memory is free again when the last view of it is deleted."""
 
     def __init__(self, capacity: int):
         self.capacity, self.taken = capacity, 0
@@ -24,9 +24,10 @@ class Heap:
         return self.capacity - self.taken
 
     def allocate(self, shape, dtype, strides=None, order: str = "C") -> np.ndarray:
-        """Return an array of device memory. It holds garbage: NaN where the dtype has that.
+        """Return an array of device memory. It holds garbage, which is NaN for a dtype that has NaN.
 
-        shape: an int or integers; strides: bytes, or None for a contiguous array in C or Fortran ``order``.
+        shape: an int or integers. strides: in bytes, or None for a contiguous array in C or Fortran
+        ``order``. Raises DriverError if the memory is too small.
         """
         shape, dtype = _shape(shape), np.dtype(dtype)
         if dtype.hasobject:
@@ -59,7 +60,10 @@ class Heap:
         self._blocks.pop(address, None)
 
     def at(self, address: int, shape, dtype, strides=None) -> np.ndarray:
-        """Return the array at an address, described as in ``__cuda_array_interface__``."""
+        """Return the array at an address, described as in ``__cuda_array_interface__``.
+
+        Raises UnsupportedCall if the address is not in this memory.
+        """
         shape, dtype = _shape(shape), np.dtype(dtype)
         strides = _strides(strides, shape, dtype, "C")
         size = _extent(shape, strides, dtype.itemsize)
@@ -93,7 +97,7 @@ def _strides(strides, shape, dtype, order) -> tuple[int, ...]:
 
 
 def _extent(shape, strides, itemsize) -> int:
-    """Return the bytes from an array's first to its last element. Raises ValueError for a negative stride."""
+    """Return the number of bytes that an array spans. Raises ValueError for a negative stride."""
     if not functools.reduce(operator.mul, shape, 1):
         return 0
     if any(step < 0 for step in strides):

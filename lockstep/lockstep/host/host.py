@@ -1,4 +1,4 @@
-"""Maps numba.cuda's names to the emulator's host side: what a program finds there during a session."""
+"""Maps numba.cuda's names to the objects of the emulator's host side that a program finds in a session."""
 
 import functools
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def _refusal(sentence: str) -> Callable:
 
 
 def _guvectorize(*signatures: Any, **options: Any) -> Callable:
-    """Refuse the call, not the definition: a program may define what it never calls."""
+    """Return a decorator whose function is refused when it is called. A definition alone does no harm."""
     return lambda function: functools.wraps(function)(_refusal(REFUSED["guvectorize"]))
 
 
@@ -67,7 +67,7 @@ NAMES |= {name: _refusal(sentence) for name, sentence in REFUSED.items()} | {"gu
 
 PUBLIC = tuple(name for name in NAMES if name not in ("_auto_device", "auto_device", "get_context", "reset"))
 
-# Programs use these classes with isinstance.
+# Programs test for these classes with isinstance.
 ARRAY_CLASSES = {
     "DeviceNDArray": arrays.DeviceNDArray,
     "MappedNDArray": arrays.SharedWithHost,

@@ -1,4 +1,4 @@
-"""``cuda.jit``, the kernels that it makes, and their launches."""
+"""Emulates ``cuda.jit``, the kernels that it makes, and their launches."""
 
 import functools
 import inspect
@@ -19,14 +19,14 @@ from .arguments import on_device, through_extensions
 from .errors import INVALID_VALUE, DriverError, place, unsupported
 from .state import active, current
 
-WITHOUT_EFFECT = {  # options for compiled code: its speed, its rounding, what is known about it
+WITHOUT_EFFECT = {  # options that concern compiled code: its speed, its rounding, its debug information
     *("inline", "forceinline", "debug", "opt", "lineinfo", "cache", "lto", "fastmath", "max_registers"),
     *("shared_memory_carveout", "nopython", "fma", "ftz", "prec_div", "prec_sqrt"),
 }
 WITH_EFFECT = {"device", "link", "boundscheck", "extensions", "launch_bounds"}
 CARVEOUTS = ("default", "maxl1", "maxshared")
 OF_OLD = ("argtypes", "restype", "bind")
-COMPILED = (  # only compiled code has these
+COMPILED = (  # attributes that only compiled code has
     *("inspect_asm", "inspect_llvm", "inspect_lto_ptx", "inspect_ptx", "inspect_sass", "inspect_sass_cfg"),
     *("inspect_types", "inspect_cfg", "inspect_disasm_cfg", "get_regs_per_thread", "get_const_mem_size"),
     *("get_shared_mem_per_block", "get_max_threads_per_block", "get_local_mem_per_thread", "get_metadata"),
@@ -44,7 +44,7 @@ OF_DISPATCHERS = (
 
 
 def jit(func_or_sig: Any = None, device: bool = False, **options: Any) -> Any:
-    """Make a kernel, as ``cuda.jit`` does: bare, with options, with a signature or a list of them."""
+    """Return a kernel for a function, or a decorator for options or signatures, as ``cuda.jit`` does."""
     _check_options(options)
     if isinstance(func_or_sig, list):
         given = func_or_sig
@@ -76,7 +76,7 @@ def _check_options(options: dict[str, Any]) -> None:
 
 
 def _emulated(method: Callable) -> Callable:
-    """Call a kernel's own method during a session, and otherwise that of the kernel numba.cuda compiles."""
+    """Wrap a method so that, outside of sessions, it calls that of the kernel that numba.cuda compiles."""
 
     @functools.wraps(method)
     def chosen(kernel: "Kernel", *args: Any, **named: Any) -> Any:
@@ -104,7 +104,7 @@ class Kernel:
         self.targetoptions = options
         self._given = given
         self.declared = [signed.declaration(one, options.get("device", False)) for one in given or ()]
-        self.launched: dict[tuple, Any] = {}  # types of arguments -> the function as it was compiled for them
+        self.launched: dict[tuple, Any] = {}  # types of arguments -> the function compiled for them
         self._compiled: Any = None
         if given:
             freeze_definition(self)
@@ -144,7 +144,7 @@ class Kernel:
 
     @_emulated
     def specialize(self, *args: Any) -> "Kernel":
-        """Return a kernel for one signature alone; ``args`` are its types, or arguments of these types."""
+        """Return a kernel with a single signature. ``args``: its types, or arguments of these types."""
         if self.specialized:
             raise RuntimeError(f"{self.py_func.__name__} is specialized already")
         kernel = Kernel(self.py_func, None, **self.targetoptions)
@@ -154,7 +154,7 @@ class Kernel:
         return kernel
 
     def compiled_for(self, args: Sequence) -> Callable:
-        """Return the function with the values of outside names that Numba would have compiled in.
+        """Return the function with the values of outside names that Numba would have compiled into it.
 
         With signatures these are the values at the definition, and otherwise those at the first launch with
         arguments of these types.
@@ -179,7 +179,7 @@ class Kernel:
 
     @property
     def compiled(self) -> Any:
-        """The kernel that numba.cuda itself makes of the function, for use outside of any session."""
+        """The kernel that numba.cuda itself makes of the function, for use outside of sessions."""
         if self._compiled is None:
             given = self._given[0] if self._given is not None and len(self._given) == 1 else self._given
             make = cuda.jit(**self.targetoptions) if given is None else cuda.jit(given, **self.targetoptions)
@@ -201,16 +201,16 @@ class Kernel:
 
 
 class Overload:
-    """Takes the place of a kernel compiled for given types; it knows what needs no compiling."""
+    """A replacement for a kernel compiled for given types. It answers only what needs no compiled code."""
 
     def __init__(self, kernel: Kernel):
         self._kernel = kernel
 
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
-        """Return how many blocks the GPU holds at a time, as far as threads and shared memory limit them.
+        """Return how many blocks the GPU holds at a time, as limited by threads and shared memory.
 
         Shared arrays of fixed shape count once the kernel has been launched. Registers do not count, because
-        the emulator does not know them.
+        the emulator does not know how many the kernel needs.
         """
         threads = int(np.prod(_sizes("block", blockdim)))
         fixed = current().fixed_shared_bytes(self._kernel.py_func)
@@ -285,7 +285,7 @@ def _type(value: Any) -> Any:
 
 
 def full_block() -> int:
-    """Return the largest block size that divides a multiprocessor's threads; the driver suggests the same."""
+    """Return the largest block size that divides a multiprocessor's threads, as the driver suggests it."""
     held = current().gpu.limits.threads
     return next(size for size in range(MAX_THREADS, 0, -32) if held % size == 0)
 

@@ -1,8 +1,8 @@
-"""The pytest plugin: tests of kernels run without a GPU, and fail where the emulator finds an error.
+"""Lets pytest run tests of kernels without a GPU, and fails the tests in which the emulator finds an error.
 
-``pytest --emulate-cuda`` runs all tests on the emulator, ``@pytest.mark.emulate_cuda(gpu="ada")`` one of
-them; the fixture ``emulated_cuda`` gives a test its session. Without any of these nothing is emulated. The
-plugin imports the package, though, so kernels with signatures can be defined where there is no GPU.
+``pytest --emulate-cuda`` runs all tests on the emulator, and ``@pytest.mark.emulate_cuda(gpu="ada")`` runs
+one of them. The fixture ``emulated_cuda`` gives a test its session. Without any of these nothing is emulated.
+But the plugin imports the package, so kernels with signatures can be defined where there is no GPU.
 """
 
 import sys
@@ -39,7 +39,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if session := config.stash.get(SESSION, None):
-        for found in session.findings:  # from launches outside of tests, as in an import
+        for found in session.findings:  # These are from launches outside of tests, as in an import.
             terminalreporter.write_line(str(found), red=found.severity == "error")
         terminalreporter.write_line(f"numba.cuda ran on an emulated {session.gpu.name}.")
 
@@ -60,7 +60,7 @@ def _begin(gpu: Any) -> tuple[Any, Callable[[], None]]:
 
 @pytest.fixture
 def emulated_cuda(request: pytest.FixtureRequest) -> Any:
-    """The session in which the test's kernels run: its launches, counts and findings."""
+    """Return the session in which the test's kernels run, with its launches, counts and findings."""
     return _session_of(request.node)
 
 
@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _gpu_of(marker: pytest.Mark | None) -> Any:
-    """Return the GPU that a marker asks for, by position or by name."""
+    """Return the GPU that a marker names, as a positional or keyword argument, or None."""
     if marker is None or not (marker.args or marker.kwargs):
         return None
     given = [*marker.args, *marker.kwargs.values()]
@@ -96,7 +96,7 @@ def _gpu_of(marker: pytest.Mark | None) -> Any:
 
 
 def _profile(gpu: Any, item: pytest.Item | None = None) -> Any:
-    """Return the profile of a GPU. Raises UsageError for a name that is not known."""
+    """Return the profile of a GPU. Raises UsageError for an unknown name."""
     from lockstep.errors import LaunchError
     from lockstep.limits import profile
 
@@ -145,7 +145,7 @@ def _checked(item: pytest.Item, phase: str) -> Iterator[None]:
 
 
 def _shorten(item: pytest.Item, error: BaseException) -> None:
-    """Shorten a refusal's traceback to the lines of the test and of the kernel, unless with --full-trace."""
+    """Shorten the emulator's tracebacks to the lines of the test and the kernel, except with --full-trace."""
     if "lockstep.launching" in sys.modules and not item.config.getoption("fulltrace"):
         from .errors import without_our_frames
 
@@ -153,7 +153,10 @@ def _shorten(item: pytest.Item, error: BaseException) -> None:
 
 
 def _take_findings(item: pytest.Item, session: Any, before: int) -> list:
-    """Return a phase's findings. The whole run's session keeps only launches that no test has made."""
+    """Return the findings of a phase's launches, the launches from number ``before`` on.
+
+    Remove these launches from the session of the whole run, which keeps only launches outside of tests.
+    """
     from .session import found_in
 
     found = found_in(session.launches[before:])

@@ -1,9 +1,9 @@
-"""Puts the emulator's host side in place of numba.cuda's, and restores that afterwards.
+"""Puts the emulator's host side in place of numba.cuda's, and restores numba.cuda afterwards.
 
-Three kinds of places change: the names in numba.cuda's own modules; the same objects in the program's
-modules, which got them by ``from numba.cuda import jit``; and the classes of kernels that were made before.
-The code of kernels needs no change: the emulator recognises ``cuda.grid``, ``cuda.shared.array`` and the
-other functions of device code itself.
+Three kinds of places change. The first are the names in numba.cuda's own modules. The second are the same
+objects in the program's modules, which got them by ``from numba.cuda import jit``. The third are the classes
+of kernels that were made before. The code of kernels needs no change, because the emulator recognises
+``cuda.grid``, ``cuda.shared.array`` and the other functions of device code itself.
 """
 
 import importlib
@@ -25,7 +25,7 @@ from .errors import unsupported
 from .kernels import COMPILED, Kernel
 
 _MISSING = object()
-_KEEP = ("numba", "numba_cuda", "cuda", "llvmlite")  # the modules of these packages keep their objects
+_KEEP = ("numba", "numba_cuda", "cuda", "llvmlite")  # packages whose modules keep their objects
 _FACES = ("numba.cuda", "numba.cuda.api", "numba.cuda.cudadrv.devicearray", "numba.cuda.cudadrv.devices")
 # Numba's simulator lacks these names in its own versions of the modules.
 _INCOMPLETE = {"numba.cuda": host.PUBLIC, "numba.cuda.cudadrv.devicearray": tuple(host.ARRAY_CLASSES)}
@@ -41,7 +41,7 @@ class _Swap(NamedTuple):
 
 
 def replace() -> Callable[[], None]:
-    """Put the emulator's host side in place; return a function that restores everything."""
+    """Put the emulator's host side in place of numba.cuda's. Return a function that restores everything."""
     places = [*_modules(), *_classes(), *_driver()]
     swaps = [_Swap(owner, name, new, vars(owner).get(name, _MISSING)) for owner, name, new in places]
     shared = [swap for swap in swaps if isinstance(swap.owner, ModuleType) and callable(swap.old)]
@@ -62,7 +62,10 @@ def replace() -> Callable[[], None]:
 
 
 def _everywhere(new: dict[int, Any]) -> None:
-    """Replace objects, found by their identity, in all loaded modules but Numba's and these."""
+    """Replace objects in all loaded modules except those of Numba and of this package.
+
+    ``new``: id of an object -> its replacement.
+    """
     for name, module in list(sys.modules.items()):
         if (
             not isinstance(module, ModuleType)
@@ -88,7 +91,7 @@ def _modules() -> Iterator[tuple[ModuleType, str, Any]]:
 
 
 def _classes() -> Iterator[tuple[type, str, Callable]]:
-    """Yield new methods for the kernels that numba.cuda's own ``jit``, or its simulator's, has made."""
+    """Yield (class, name, new method) for the kernels that numba.cuda's ``jit`` or its simulator made."""
     for path, name in (
         ("numba.cuda.dispatcher", "CUDADispatcher"),
         ("numba.cuda.simulator.kernel", "FakeCUDAKernel"),
@@ -106,7 +109,7 @@ def _through_kernel(method: str) -> Callable:
 
 
 def _call(dispatcher: Any, args: tuple, *configuration: Any) -> None:
-    """Launch a kernel that was configured before the session: its configuration calls this."""
+    """Launch a kernel that was configured before the session. Numba's configured kernel calls this method."""
     if len(configuration) == 1:
         (of,) = configuration
         configuration = (of.griddim, of.blockdim, 0, of.sharedmem)
@@ -114,7 +117,7 @@ def _call(dispatcher: Any, args: tuple, *configuration: Any) -> None:
 
 
 def _kernel_of(dispatcher: Any) -> Kernel:
-    """Return the emulator's kernel for one of numba.cuda's."""
+    """Return the emulator's kernel for a kernel of numba.cuda."""
     kernel = _kernels.get(dispatcher)
     if kernel is None:
         options = getattr(dispatcher, "targetoptions", {"device": getattr(dispatcher, "_device", False)})
@@ -125,7 +128,7 @@ def _kernel_of(dispatcher: Any) -> Kernel:
 
 
 def _driver() -> Iterator[tuple[type, str, Callable]]:
-    """Refuse all other uses of the driver instead of looking for a GPU. A GPU in use stays in use."""
+    """Yield a method that refuses all other uses of the driver, unless the driver already uses a GPU."""
     with suppress(ImportError, AttributeError):
         driver = importlib.import_module("numba.cuda.cudadrv.driver").driver
         if not driver.is_initialized or driver.initialization_error is not None:

@@ -1,4 +1,4 @@
-"""Runs a whole program as ``python program.py arguments`` would, on an emulated GPU."""
+"""Runs a whole program on an emulated GPU, as ``python program.py arguments`` would run it."""
 
 import contextlib
 import importlib.util
@@ -19,7 +19,10 @@ FAILED = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program ended: its exit code, and as text what stopped it, or None."""
+    """The outcome of a program.
+
+    ``program_exit``: the program's exit code. ``stopped``: the message of what stopped it, or None.
+    """
 
     session: Session
     program_exit: int
@@ -36,8 +39,8 @@ def run_program(
 ) -> Outcome:
     """Run the file ``target``, or with ``module`` the module of that name, with these arguments.
 
-    The program prints to the standard output and error, as it would by itself. Raises LaunchError for an
-    unknown GPU, and KeyboardInterrupt.
+    The program prints to the standard output and error as usual. Raises LaunchError for an unknown GPU, and
+    KeyboardInterrupt if the user interrupts the program.
     """
     with emulated(gpu) as session, _as_started(target, arguments, module):
         try:
@@ -58,7 +61,7 @@ def run_program(
 
 @contextlib.contextmanager
 def _as_started(target: str, arguments: Sequence[str], module: bool) -> Iterator[None]:
-    """Set the command line and the import path that the program would have by itself."""
+    """Set the command line and the import path that the program would have without the emulator."""
     before = sys.argv, sys.path
     sys.argv = [target, *arguments]
     sys.path = ["" if module else str(Path(target).resolve().parent), *sys.path]
@@ -69,14 +72,14 @@ def _as_started(target: str, arguments: Sequence[str], module: bool) -> Iterator
 
 
 def _exit(code: object) -> tuple[int, str | None]:
-    """Return the exit code and message that the argument of ``sys.exit`` means; a message means code 1."""
+    """Return (exit code, message or None) for the argument of ``sys.exit``. A message means code 1."""
     if code is None:
         return 0, None
     return (code, None) if isinstance(code, int) else (FAILED, str(code))
 
 
 def _sentence(error: EmulatorError) -> str:
-    """Return the emulator's message, with the line of the program where the error came up."""
+    """Return the emulator's message, with the line of the program at which the error was raised."""
     if hasattr(error, "line"):
         return str(error)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
@@ -84,7 +87,7 @@ def _sentence(error: EmulatorError) -> str:
 
 
 def _of_program(error: Exception) -> Exception:
-    """Return the error without the frames that started the program."""
+    """Return the error, its traceback without the frames that started the program."""
     step = error.__traceback__
     while step is not None and _is_ours(step.tb_frame.f_code.co_filename):
         step = step.tb_next

@@ -1,4 +1,4 @@
-"""Sessions: one is active while a program is emulated, and records its launches, counts and findings."""
+"""Runs sessions. One is active while a program is emulated, and records its launches, counts and findings."""
 
 import os
 import threading
@@ -25,21 +25,24 @@ _OF_NUMBA = {*cuda.__path__, *kernels.__path__}
 
 @dataclass(frozen=True)
 class Launch:
-    """One emulated launch: its kernel, where the program launched it, its sizes, the emulator's report."""
+    """One emulated launch: its kernel, its place in the program, its sizes, and the emulator's report."""
 
     kernel: str
-    file: str  # of the kernel
+    file: str  # the kernel's file
     line: int
-    launched_in: tuple[str, int]  # file and line
+    launched_in: tuple[str, int]  # file and line of the launch
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    fixed_shared_bytes: int  # of the shared arrays of fixed shape
+    fixed_shared_bytes: int  # bytes of the shared arrays of fixed shape
     report: Report = field(repr=False)
 
 
 @dataclass
 class Found:
-    """A finding of one or more launches; ``launches`` counts them, and ``count`` their lanes in all."""
+    """A finding of one or more launches.
+
+    ``launches`` is the number of launches, and ``count`` the sum of the findings' counts in them.
+    """
 
     severity: str
     kind: str
@@ -59,8 +62,8 @@ class Found:
 class Session:
     """An emulated GPU and what has run on it since the session began.
 
-    ``launches`` has a :class:`Launch` for each launch, in order; ``findings`` has a :class:`Found` for each
-    problem, errors first; ``gpu`` is the GPU's profile. ``print(session)`` shows a summary.
+    ``launches`` has a :class:`Launch` for each launch, in order. ``findings`` has a :class:`Found` for each
+    problem, errors first. ``gpu`` is the GPU's profile. ``print(session)`` shows a summary.
     """
 
     def __init__(
@@ -77,7 +80,10 @@ class Session:
     def launch(
         self, configured: Any, function: Callable, args: Sequence, launched_in: tuple[str, int]
     ) -> None:
-        """Emulate one launch and record it. Raises what :func:`lockstep.emulate` raises."""
+        """Emulate one launch and record it.
+
+        Raises what :func:`lockstep.emulate` raises, but DriverError in place of LimitExceeded.
+        """
         grid, block = configured.griddim, configured.blockdim
         limits = {"gpu": self.gpu, "step_limit": self.step_limit, "as_compiled": self.as_compiled}
         debug = bool(configured.dispatcher.targetoptions.get("debug"))
@@ -110,7 +116,7 @@ class Session:
 
     @property
     def ok(self) -> bool:
-        """True if no launch has a finding of severity error."""
+        """Whether no launch has a finding of severity error."""
         return not self.errors
 
     def __str__(self):
@@ -122,13 +128,13 @@ class Session:
 
 
 def found_in(launches: Sequence[Launch]) -> list[Found]:
-    """Return the findings of launches, merged by place and kind: errors first, then in source order.
+    """Return the findings of launches, merged by place and kind, errors first, then in source order.
 
     In numba.cuda's own code, such as ``cuda.reduce``, errors become advice and advice is left out, because
     no program can change that code.
     """
     together: dict[tuple, Found] = {}
-    latest: dict[tuple, Launch] = {}  # the last with a finding: one launch may have it in two forms
+    latest: dict[tuple, Launch] = {}  # A launch may have a finding twice, but must count once.
     for launch in launches:
         for one in launch.report.findings:
             file = launch.report.file_of(one)
@@ -153,13 +159,12 @@ def found_in(launches: Sequence[Launch]) -> list[Found]:
 def emulated(
     gpu: str | Profile | None = None, *, step_limit: int = STEP_LIMIT, as_compiled: bool = False
 ) -> Iterator[Session]:
-    """Within this block numba.cuda is the emulator's: kernels run without a GPU, and are checked and counted.
+    """Replace numba.cuda with the emulator in a block. Kernels run without a GPU, checked and counted.
 
-    gpu: whose limits hold, such as "h200" (the default), "ada" or "8.6". step_limit: iterations that any one
-    loop of a kernel may run. as_compiled: every launch's report also has ``as_compiled``, the least that
-    compiled code can access, which takes longer. The end of the block restores numba.cuda, after an error
-    as well.
-    Raises LaunchError if the emulator does not know the GPU.
+    gpu: the GPU whose limits hold, such as "h200" (the default), "ada" or "8.6". step_limit: iterations that
+    any one loop of a kernel may run. as_compiled: every launch's report also has ``as_compiled``, the least
+    that compiled code can access, which takes longer. The end of the block restores numba.cuda, also after an
+    error. Raises LaunchError if the emulator does not know the GPU.
     """
     session = Session(gpu, step_limit, as_compiled)
     end = begin(session)
@@ -170,7 +175,10 @@ def emulated(
 
 
 def begin(session: Session) -> Callable[[], None]:
-    """Make numba.cuda the session's; return a function that ends this. Sessions end in reverse order."""
+    """Make a session active, and replace numba.cuda if no other session has. Return a function that ends it.
+
+    Sessions end in reverse order.
+    """
     restore = replacing.replace() if state.active() is None else None
     state.enter(session)
 

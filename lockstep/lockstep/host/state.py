@@ -1,4 +1,4 @@
-"""The active session. The whole process shares one, as it would share one GPU."""
+"""Keeps the active session, which the whole process shares as it would share one GPU."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ _sessions: list = []
 
 
 def active() -> Any:
-    """Return the session that numba.cuda's host side belongs to at the moment, or None."""
+    """Return the session that runs numba.cuda's host side at the moment, or None."""
     return _sessions[-1] if _sessions else None
 
 

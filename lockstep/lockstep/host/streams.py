@@ -1,4 +1,4 @@
-"""Streams and events. The emulator works in the order of the program, so nothing is ever outstanding."""
+"""Emulates streams and events. The emulator does all work at once, so no work is ever pending."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ _handles = itertools.count(0x1000)
 
 
 class Stream:
-    """A stream. Work queued in it is done at once."""
+    """A stream, whose work is done as soon as it is queued."""
 
     def __init__(self, handle: int, name: str):
         self.handle, self._name = handle, name
@@ -30,7 +30,7 @@ class Stream:
         return f"<{self._name} of the emulated GPU>"
 
     def synchronize(self) -> None:
-        """Nothing is outstanding."""
+        """Do nothing, because no work is pending."""
 
     @contextlib.contextmanager
     def auto_synchronize(self) -> "Iterator[Stream]":
@@ -48,7 +48,7 @@ class Stream:
 
 
 class Event:
-    """A point in a stream. Its times are the emulator's, and say nothing about a GPU."""
+    """A point in a stream. Its times are those of the emulator, and say nothing about a GPU."""
 
     def __init__(self, timing: bool = True):
         self.timing, self._when = timing, None
@@ -60,13 +60,16 @@ class Event:
         return True
 
     def synchronize(self) -> None:
-        """Nothing is outstanding."""
+        """Do nothing, because no work is pending."""
 
     def wait(self, stream=0) -> None:
-        """Nothing is outstanding."""
+        """Do nothing, because no work is pending."""
 
     def elapsed_time(self, evtend: "Event") -> float:
-        """Return the milliseconds that the emulator took from this event to ``evtend``."""
+        """Return the milliseconds that the emulator took from this event to ``evtend``.
+
+        Raises DriverError if either event was not recorded or was made with timing=False.
+        """
         for event in (self, evtend):
             if event._when is None or not event.timing:
                 why = "has not been recorded" if event.timing else "was made with timing=False"
@@ -92,7 +95,7 @@ def per_thread_default_stream() -> Stream:
 
 
 def external_stream(ptr: int) -> Stream:
-    """Return the stream of another library, which has nothing outstanding here either."""
+    """Return a stream for the handle ``ptr`` of another library's stream. It has no pending work either."""
     stream = Stream(int(ptr), "external stream")
     stream.external = True
     return stream

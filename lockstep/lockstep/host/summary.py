@@ -1,4 +1,4 @@
-"""A session's launches and findings as text for people, and as plain data for machines."""
+"""Renders a session's launches and findings as text for people, and as plain data for machines."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -33,13 +33,13 @@ def _launch_data(launch: Any) -> dict[str, Any]:
 
 
 def notes(session: Any) -> Iterator[str]:
-    """Yield what a reader must know before trusting the numbers."""
+    """Yield sentences that a reader must know before trusting the numbers."""
     if session.times_read:
         yield from TIMES
 
 
 def as_text(session: Any) -> str:
-    """Return a table of launches by kernel with their counts, then the findings and a total."""
+    """Return a text: a table of launches by kernel with their counts, then the findings and a total."""
     found = session.findings
     lines = [*_table(session.launches), ""] if session.launches else []
     lines += [_placed(one) for one in found]
@@ -66,7 +66,7 @@ def _number(count: int, what: str) -> str:
 
 
 def _table(launches: Sequence) -> Iterator[str]:
-    """Yield a row for each kernel: how often it was launched, and what that cost in all."""
+    """Yield the titles, then a row for each kernel with its number of launches and their total counts."""
     rows: dict[tuple, list[int]] = {}
     for launch in launches:
         cost = [1, *launch.report.totals().values()]
@@ -86,9 +86,9 @@ def _placed(found: Any) -> str:
 
 
 def short(path: str) -> str:
-    """Return a path relative to the current folder if it lies below that."""
+    """Return a path relative to the current folder if it is below that folder, else the path itself."""
     try:
         relative = os.path.relpath(path)
-    except ValueError:  # it is on another drive
+    except ValueError:  # The path is on another drive.
         return path
     return path if relative.startswith("..") else relative

@@ -1,4 +1,4 @@
-"""``vectorize(target="cuda")`` turns a function of elements into a kernel over broadcast arrays."""
+"""Emulates ``vectorize(target="cuda")``, which turns a function of elements into a kernel over arrays."""
 
 import functools
 import inspect
@@ -25,7 +25,7 @@ def {name}({inputs}, out):
 
 
 def vectorize(ftylist_or_function: Any = (), **options: Any) -> Any:
-    """Make a ufunc, as ``cuda.vectorize`` does: as a decorator with signatures, or of a function alone."""
+    """Return a ufunc for a function, or a decorator for signatures, as ``cuda.vectorize`` does."""
     if callable(ftylist_or_function) and not signed.is_signature(ftylist_or_function):
         return Ufunc(ftylist_or_function, [])
     given = ftylist_or_function if isinstance(ftylist_or_function, list) else [ftylist_or_function]
@@ -64,13 +64,14 @@ class Ufunc:
         return host if host.shape else host[()]
 
     def reduce(self, array: Any, stream: Any = 0) -> Any:
-        """Reduce an array of one dimension to a number, by calling the function with two at a time."""
+        """Reduce an array of one dimension to a number by calling the function with two numbers at a time."""
         return cuda.Reduce(self.py_func)(array, stream=stream)
 
     def _types(self, args: Sequence[Any], inputs: Sequence[np.ndarray]) -> tuple[list, np.dtype]:
         """Return the dtypes of the inputs and of the result, from the signature that fits the arrays exactly.
 
-        If a signature fits the scalars exactly too, that one is taken; otherwise scalars are cast.
+        A signature that fits the scalars exactly too comes first. Otherwise scalars are cast. Raises
+        ArgumentError unless one signature fits.
         """
         given = [array.dtype for array in inputs]
         arrays = [None if np.isscalar(arg) else dtype for arg, dtype in zip(args, given)]
@@ -92,14 +93,14 @@ class Ufunc:
 
 
 def _flat(array: np.ndarray, shape: tuple, dtype: np.dtype) -> DeviceNDArray:
-    """Return an input as the kernel takes it: on the device, broadcast, cast and in one dimension."""
+    """Return a copy of an input as the kernel takes it: on the device, broadcast, cast, in one dimension."""
     copy = device_array(shape, dtype)
     copy.memory[...] = array
     return copy.ravel()
 
 
 def _kernel(function: Callable, given: list) -> Kernel:
-    """Make the kernel of a function of elements, and put its source where Python looks for sources."""
+    """Make the kernel of a function of elements, and register its source with Python's ``linecache``."""
     inputs = [f"x{number}" for number in range(len(inspect.signature(function).parameters))]
     text = KERNEL.format(
         name=_identifier(function),
@@ -114,12 +115,12 @@ def _kernel(function: Callable, given: list) -> Kernel:
 
 
 def _identifier(function: Callable) -> str:
-    """Return a name for a definition: the function's own unless it is a lambda, called ``<lambda>``."""
+    """Return a name for the kernel's definition: the function's name, or ``element`` for a lambda."""
     return function.__name__ if function.__name__.isidentifier() else "element"
 
 
 def for_targets(real: Callable, for_cuda: Callable) -> Callable:
-    """Wrap ``numba.vectorize`` or ``guvectorize``, and leave all targets but "cuda" to Numba."""
+    """Wrap ``numba.vectorize`` or ``guvectorize`` so that ``for_cuda`` handles the target "cuda" alone."""
 
     @functools.wraps(real)
     def chosen(*args: Any, **options: Any) -> Any:
