@@ -78,6 +78,7 @@ def _follow(page, place: int) -> None:
     link.click()
 
 
+@pytest.mark.full(reason="JupyterLab in Chromium, at every link")
 @pytest.mark.many(one_in=26, with_all=5)
 @pytest.mark.parametrize("start", PLACES)
 def test_every_link_leads_to_its_place_on_the_first_click(start, page, folder, sample):
@@ -147,6 +148,7 @@ def test_a_solution_opens_by_mouse_and_by_keyboard_and_can_be_read(theme, page):
     assert "monospace" in family and _contrast(ink, ground) >= 7
 
 
+@pytest.mark.full(reason="JupyterLab in Chromium")
 def test_progress_and_what_is_not_tried_can_be_read_in_the_dark(page):
     """The colour of each text against what lies behind it, in what the notebook brings."""
     _open(page, "00_welcome.ipynb")

@@ -77,6 +77,7 @@ def other_words(R):
     return strip
 
 
+@pytest.mark.full(reason="many kernels")
 def test_other_right_kernels_pass():
     for verdict in (check.thread_columns(rows_apart), check.in_registers(other_words)):
         assert verdict.passed, str(verdict)

@@ -204,6 +204,7 @@ def test_when_it_is_harmless_to_number_lanes_downwards(rows, columns, taken):
         assert 2 * sum(wavefronts(words, 128, "load") for words in reads) == right
 
 
+@pytest.mark.full(reason="compiles the kernel with all tiles")
 @pytest.mark.many(one_in=2)
 @pytest.mark.compiler
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_there_are_thirty_of_each_kind():
 
 @pytest.mark.compiler
 @pytest.mark.long
-@pytest.mark.many(one_in=24, with_all=6)
+@pytest.mark.many(one_in=96, with_all=12)
 @pytest.mark.parametrize(("exercise", "name"), CASES)
 def test_the_compiler_decides_where_it_is_installed(exercise, name):
     answer = answers_of(exercise)[name]
@@ -63,7 +63,7 @@ def test_the_compiler_decides_where_it_is_installed(exercise, name):
         assert verdict.where.startswith("Line ")
 
 
-@pytest.mark.many(one_in=24, with_all=4)
+@pytest.mark.many(one_in=24, with_all=8)
 @pytest.mark.parametrize(("exercise", "name"), CASES)
 def test_elsewhere_the_source_decides_alike(exercise, name, monkeypatch):
     monkeypatch.setattr(registers, "why_no_compiler", lambda: "It is not installed.")
@@ -121,6 +121,7 @@ def test_spilled_values_are_no_array_in_local_memory(asked):
     assert verdict.passed and "40 bytes of local memory" in verdict.message
 
 
+@pytest.mark.full(reason="compiles a kernel")
 def test_an_array_is_in_local_memory_beside_spilled_values(asked):
     asked(used(local_bytes=64 + 40, spilled_bytes=48))
     verdict = verdict_of(solution("in_registers"))

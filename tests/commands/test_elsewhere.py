@@ -27,6 +27,7 @@ def binder(*command: str):
     return done.stdout + done.stderr
 
 
+@pytest.mark.full(reason="starts JupyterLab")
 @pytest.mark.waits
 def test_on_binder_jupyterlab_finds_the_extension():
     listed = binder("jupyter", "labextension", "list")

@@ -12,7 +12,11 @@ from gemm_course.compiler import CannotCompile
 from gemm_course.kernels import IllegalTiles
 from lockstep.intrinsics import fence_async
 
-pytestmark = [pytest.mark.compiler, pytest.mark.filterwarnings("ignore:.*low occupancy")]
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.full(reason="compiles kernels; test_answers.py and test_record.py have a quick run's sample"),
+    pytest.mark.filterwarnings("ignore:.*low occupancy"),
+]
 
 X = np.zeros(64, np.float32)
 HERE = __file__

@@ -46,7 +46,7 @@ def small(stage) -> dict[str, int]:
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
 
-@pytest.mark.many(one_in=16, with_all=2)
+@pytest.mark.many(one_in=16, with_all=4)
 @ANY_STAGE
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
 def test_small_tiles_at_odd_shapes(stage, shape, emulated):

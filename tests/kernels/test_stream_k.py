@@ -28,7 +28,7 @@ def launched(launch):
     return emulate(launch.kernel, launch.grid, launch.block, *launch.arguments)
 
 
-@pytest.mark.many(one_in=4)
+@pytest.mark.many(one_in=16)
 @pytest.mark.parametrize("shape", [(250, 190, 200), (64, 64, 300), (640, 64, 33), (3, 5, 0), (129, 65, 230)])
 @pytest.mark.parametrize("blocks", [1, 5, 32])
 def test_all_launches_together_compute_c(shape, blocks):
@@ -64,6 +64,7 @@ def test_a_last_wave_is_shared_out_where_that_takes_fewer_steps(tiles, k, whole)
         assert launches[-1].arguments[-1] == whole
 
 
+@pytest.mark.full(reason="three large launches")
 def test_the_result_is_the_same_each_time_and_the_counters_are_zero_again():
     standard, _ = problem(*CUT)
     launch = STAGE.kernel(TILES), STAGE.grid(*CUT[:2], TILES), STAGE.block(TILES)
@@ -102,7 +103,7 @@ SLIPS = {
 }
 
 
-@pytest.mark.many(one_in=4)
+@pytest.mark.many(one_in=16)
 @pytest.mark.parametrize("slip", SLIPS)
 def test_the_slip_is_found(slip, tmp_path):
     change, kind = SLIPS[slip]
@@ -113,6 +114,7 @@ def test_the_slip_is_found(slip, tmp_path):
     assert kind in {finding.kind for finding in report.errors}, [str(finding) for finding in report.findings]
 
 
+@pytest.mark.full(reason="two large launches")
 def test_a_counter_that_is_not_reset_spoils_the_next_launch(tmp_path):
     kernel = altered(stream_k, ("steps_done[tile] = 0", "pass"), tmp_path).STAGE.kernel(TILES)
     standard, exact = problem(*CUT)

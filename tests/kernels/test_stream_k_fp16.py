@@ -33,7 +33,7 @@ def launched(launch):
     )
 
 
-@pytest.mark.many(one_in=8, with_all=2)
+@pytest.mark.many(one_in=16, with_all=4)
 @pytest.mark.parametrize("shape", [(250, 130, 140), (100, 100, 400), (129, 133, 0), (260, 139, 65)])
 @pytest.mark.parametrize(("blocks", "waves"), [(1, 0), (3, 0), (3, 1), (7, 1)])
 def test_both_launches_together_compute_c(shape, blocks, waves, monkeypatch):
@@ -85,7 +85,8 @@ def test_all_choices_are_legal_and_given_tiles_stay():
     assert STAGE.tiles_for(1024, 1024, 1024, {"BN": 256}) == STAGE.complete({"BN": 256})
 
 
-@pytest.mark.many(one_in=7)
+@pytest.mark.full(reason="large launches")
+@pytest.mark.many(one_in=7, with_all=3)
 @pytest.mark.parametrize("n", [8, 40, 71, 72, 100, 200, 263])
 def test_tiles_of_four_pieces_are_stored_whatever_is_beyond_c(n):
     standard, exact = problem(130, n, 96)

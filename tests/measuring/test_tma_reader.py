@@ -71,6 +71,7 @@ def test_the_loop_copies_and_waits_and_does_little_else():
     assert longest.by_kind["global load"] == longest.by_kind["shared load"] == 0
 
 
+@pytest.mark.full(reason="a large launch")
 def test_the_bandwidth_is_that_of_the_bytes_that_were_read(monkeypatch):
     """The launch as it is measured, on the emulator, with a clock on which each takes a millisecond."""
     reports = []

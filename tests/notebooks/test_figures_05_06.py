@@ -259,6 +259,7 @@ def test_what_05_says_of_the_order_of_loads_and_stores(stage, order):
     assert [f"{opcode}{len([*run])}" for opcode, run in groupby(found)] == order
 
 
+@pytest.mark.full(reason="compiles two kernels")
 @pytest.mark.compiler
 def test_what_05_says_of_spread_reads():
     stage = kernel5_spread.STAGE
@@ -340,6 +341,7 @@ def instructions(profile) -> float:
     return profile.measured["warp_instructions"]
 
 
+@pytest.mark.full(reason="compiles a kernel")
 def test_what_06_says_of_the_loop_before():
     said, kinds = words_of("06"), compiled("thread_tiled_2d").loop.by_kind
     assert kinds["global load"] == kinds["shared store"] == 32 and "takes 32 loads and 32 stores" in said

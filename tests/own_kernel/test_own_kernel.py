@@ -115,6 +115,7 @@ def test_a_file_may_not_be_called_like_a_stage(tmp_path):
 # ---- as a stage --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(reason="compiles a kernel")
 def test_what_works_on_the_ladder_works_on_it(mine):
     rng = np.random.default_rng(1)
     A, B = (rng.standard_normal(size, dtype=np.float32) for size in ((40, 20), (20, 30)))
@@ -126,6 +127,7 @@ def test_what_works_on_the_ladder_works_on_it(mine):
     see.occupancy(mine)
 
 
+@pytest.mark.full(reason="compiles a kernel")
 @pytest.mark.compiler
 @pytest.mark.skipif(why_no_compiler() is not None, reason="needs NVIDIA's compiler")
 def test_it_is_compiled(tmp_path):
@@ -147,6 +149,7 @@ def test_a_card_without_a_gpu_says_so(mine, monkeypatch):
     assert all(name in alt for name in ("grouped_blocks 52", "cuBLAS, H200 5", "FLOP per byte loaded: 32"))
 
 
+@pytest.mark.full(reason="compiles a kernel, and draws all of its pictures")
 def test_a_card_of_a_measured_kernel(mine, monkeypatch):
     here = _card.Here("NVIDIA H200", 40.0, 32.0, 50.0)
     monkeypatch.setattr(_card, "_measured_here", lambda *_: here)

@@ -92,6 +92,7 @@ def asked_again(found) -> int:
     return sum(int(counted[[*sorted(one.addresses), max(one.addresses) + SIZE]].sum()) for one in innermost)
 
 
+@pytest.mark.full(reason="reads the code of all profiles")
 def test_what_polls_is_told_from_what_does_not():
     found = [profile_of(case) for case in ROWS]
     polling = {one.name for one in found if asked_again(one)}

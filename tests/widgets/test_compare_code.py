@@ -62,6 +62,7 @@ def times(*names: str) -> list[str]:
     return [f"{profiled(name).measured['nanoseconds'] / 1e6:.3g}" for name in names]
 
 
+@pytest.mark.full(reason="compiles every stage that can be compared")
 def test_what_limits_is_told_as_measured():
     alt = see.compare_code("thread_tiled_2d", "vectorized").alt
     for name in ("thread_tiled_2d", "vectorized"):
@@ -203,6 +204,7 @@ def test_without_a_compiler_the_record_serves_default_tiles(no_compiler):
         see.compare_code("vectorized", ("vectorized", {"BK": 16}))
 
 
+@pytest.mark.full(reason="compiles two choices")
 @pytest.mark.compiler
 def test_with_a_compiler_any_tiles_can_be_compared():
     alt = see.compare_code("block_tiled", ("block_tiled", {"BK": 32})).alt

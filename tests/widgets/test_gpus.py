@@ -111,6 +111,7 @@ def test_another_gpu_that_was_measured_is_shown(name, made_up):
         assert "NVIDIA H200" not in drawn(made).alt
 
 
+@pytest.mark.full(reason="draws every picture twice")
 def test_the_figures_are_those_of_the_chosen_gpu(made_up):
     rows = records.ladder("made_up_1")
     (slow,) = rows[(rows["stage"] == "warp_tiled") & (rows["m"] == 4096)]["tflops"]
@@ -280,6 +281,7 @@ def test_the_browser_can_ask_for_every_gpu(name, both, made_up, monkeypatch):
         assert name in SHEET or option.text in alt
 
 
+@pytest.mark.full(reason="compiles a kernel")
 def test_a_card_and_machine_code_tell_of_the_gpu_that_is_named(both, made_up):
     own = LADDER["warp_tiled"]
     assert (

@@ -223,6 +223,7 @@ def test_machine_code_needs_a_block_size():
         see.occupancy(code)
 
 
+@pytest.mark.full(reason="draws every stage on every GPU")
 def test_only_gpus_that_can_run_a_stage_are_offered():
     assert offered(filled("wgmma_tma")[0], "gpu") == ["H200"]
     assert offered(filled("vectorized", gpu="t4")[0], "gpu") == ["H200", "A100", "RTX 3090", "T4"]
