@@ -45,13 +45,16 @@ def write(stages: list[str], command: str, data: Path | None = None) -> None:
     chosen, data = _known(stages), data or DATA
     with progress_bar("compiling", "stages") as bar:
         done = count(1)
-        rows = record(
-            chosen,
-            lambda stage, capability: compiled(stage, compute_capability=capability),
-            command,
-            data,
-            lambda stage: bar(next(done), len(chosen), stage.name),
-        )
+        try:
+            rows = record(
+                chosen,
+                lambda stage, capability: compiled(stage, compute_capability=capability),
+                command,
+                data,
+                lambda stage: bar(next(done), len(chosen), stage.name),
+            )
+        except CannotCompile as error:
+            raise CourseError(str(error)) from None
     for row in rows:
         print(
             f"{row['stage']} for {row['compute_capability']}: {row['registers']} registers, "

@@ -4,8 +4,8 @@ import pytest
 
 from gemm_course.commands import machine_code
 from gemm_course.commands.errors import CourseError
+from gemm_course.compiler import CannotCompile, recorded
 from gemm_course.compiler import compile as asking
-from gemm_course.compiler import recorded
 from gemm_course.kernels import LADDER
 from tests.commands.test_cli import gemm_course
 
@@ -48,6 +48,17 @@ def test_of_the_whole_ladder_only_what_such_a_gpu_can_run_is_shown(no_compiler, 
     left_out = [line.removeprefix("a block of ").split(" ")[0] for line in said.err.splitlines() if line]
     can = [stage.name for stage in LADDER if recorded(stage, (8, 6)) is not None]
     assert shown == can and left_out == [stage.name for stage in LADDER if stage.name not in can]
+
+
+def test_a_stage_that_cannot_be_compiled_is_not_recorded_and_the_reason_is_a_sentence(monkeypatch, tmp_path):
+    def refuse(stage, compute_capability):
+        raise CannotCompile(f"Numba cannot compile {stage.name}, line 33.")
+
+    monkeypatch.setattr(machine_code, "why_no_compiler", lambda: None)
+    monkeypatch.setattr(machine_code, "compiled", refuse)
+    with pytest.raises(CourseError, match=r"^Numba cannot compile block_tiled, line 33\.$"):
+        machine_code.write(["block_tiled"], "gemm-course compile --record", tmp_path)
+    assert not list(tmp_path.rglob("*.xz"))
 
 
 def test_nothing_is_recorded_without_the_compiler(no_compiler, tmp_path):
