@@ -30,32 +30,19 @@ class Gpu(Profile):
         return 128e-6 * self.multiprocessors * self.clock_mhz
 
 
-_DRAM_TB_S = {
-    "H200": 4.8,
-    "H100": 3.35,
-    "A100": 2.039,
-    "RTX 4090": 1.008,
-    "RTX 3090": 0.936,
-    "RTX 3060": 0.36,
-    "RTX A6000": 0.768,
-    "T4": 0.32,
-}
-# TFLOPS with FP32 and with FP16 accumulation. GeForce cards have half the speed with FP32.
-_FP16_TENSOR_TFLOPS = {
-    "H200": (989.5, 989.5),
-    "H100": (989.4, 989.4),
-    "A100": (312, 312),
-    "RTX 4090": (165.2, 330.3),
-    "RTX 3090": (71, 142),
-    "RTX 3060": (25.5, 51),
-    "RTX A6000": (154.8, 154.8),
-    "T4": (65, 65),
+# TB/s of DRAM; TFLOPS of FP16 with FP32 and with FP16 accumulation, where GeForce cards have twice the speed.
+_RATES = {
+    "H200": (4.8, 989.5, 989.5),
+    "H100": (3.35, 989.4, 989.4),
+    "A100": (2.039, 312, 312),
+    "RTX 4090": (1.008, 165.2, 330.3),
+    "RTX 3090": (0.936, 71, 142),
+    "RTX 3060": (0.36, 25.5, 51),
+    "RTX A6000": (0.768, 154.8, 154.8),
+    "T4": (0.32, 65, 65),
 }
 
-GPUS = {
-    name: Gpu(*vars(profile).values(), _DRAM_TB_S[name], *_FP16_TENSOR_TFLOPS[name])
-    for name, profile in PROFILES.items()
-}
+GPUS = {name: Gpu(*vars(PROFILES[name]).values(), *rates) for name, rates in _RATES.items()}
 # The driver's names, where they differ from the names above.
 _OF_DRIVER = {"NVIDIA A100-SXM4-80GB": "A100", "NVIDIA H100 80GB HBM3": "H100", "Tesla T4": "T4"}
 

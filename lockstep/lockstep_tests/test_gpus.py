@@ -1,5 +1,7 @@
 """The GPUs' limits: what CUDA's programming guide says about each, and that launches keep to them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numba import cuda, float32, uint64
@@ -145,3 +147,9 @@ def test_read_only_arrays_are_not_written():
     x.flags.writeable = False
     with pytest.raises(LaunchError, match="x is read-only"):
         emulate(ones, 1, 32, x)
+
+
+def test_the_readme_names_every_gpu():
+    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    names = ", ".join(PROFILES).replace(f", {list(PROFILES)[-1]}", f" and {list(PROFILES)[-1]}")
+    assert f"The GPUs are {names.replace('H200', 'H200 (if you name none)', 1)}." in " ".join(text.split())

@@ -5,6 +5,8 @@ from lockstep.limits import PROFILES
 
 
 def test_the_model_computes_with_the_same_gpus():
+    missing = list(PROFILES - GPUS.keys())
+    assert not missing, f"add the rates of {missing} to _RATES in gemm_course/model/gpus.py"
     for name, gpu in GPUS.items():
         assert vars(PROFILES[name]).items() <= vars(gpu).items()
         assert gpu.limits is PROFILES[name].limits
