@@ -1,9 +1,10 @@
 """Runs numba.cuda kernels without a GPU: in lock-step, with every access counted and mistakes found.
 
 ``emulate(kernel, grid, block, *arguments)`` runs one launch and returns its :class:`Report`. Within
-``emulated()`` whole programs run, host side included. ``lockstep program.py`` does the same from the shell.
-:mod:`lockstep.intrinsics` adds the instructions that numba.cuda lacks, and :mod:`lockstep.limits` says what
-each GPU allows. All other modules are private.
+``emulated()`` whole programs run, host side included. ``lockstep program.py`` does the same from the shell;
+a command of another package may call ``lockstep.cli.emulate``. :mod:`lockstep.intrinsics` adds the
+instructions that numba.cuda lacks, and :mod:`lockstep.limits` says what each GPU allows. All other modules
+are private.
 
 A launch goes through the rooms in the order of this table. A room imports only from rooms below it:
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-PREFIX = "gemm-course-tests-"
+PREFIX = "lockstep-tests-"
 WAIT = 60  # seconds that something may take which takes moments on an idle machine; no test measures it
 GRACE = 20  # seconds for processes that are about to end
 TRACKER = "from multiprocessing.resource_tracker import"  # Python starts it with the first spawned process

@@ -13,6 +13,8 @@ from numba import cuda
 
 import lockstep
 from lockstep import emulate
+from lockstep.memory.storage import Block
+from lockstep.races.shadow import GlobalRaces
 from lockstep.reading import inside
 from lockstep.types import translation as translate
 from lockstep_tests.corpus import ramp, zeros
@@ -152,3 +154,9 @@ def test_a_kernel_that_uses_a_module_is_translated_once(monkeypatch):
     for _ in range(3):
         emulate(uses_a_module, 1, 8, ramp(8), zeros(8))
     assert len(made) == 1
+
+
+def test_the_shadow_of_a_cell_takes_as_many_bytes_as_are_reckoned_with():
+    races = GlobalRaces(Block(unit=4, nbytes=4000))
+    arrays = [value for value in vars(races).values() if isinstance(value, np.ndarray)]
+    assert sum(array.nbytes for array in arrays) == 1000 * GlobalRaces.BYTES

@@ -6,7 +6,7 @@
     any("min(" in store.index.text for store in written.stores("C"))
 
 All that is found is a :class:`Part`. It knows its text, its line and the parts around it, and the same
-questions can be asked of it again. This is the only module that knows Python's syntax tree.
+questions can be asked of it again. No other module of the checkers knows Python's syntax tree.
 """
 
 from __future__ import annotations

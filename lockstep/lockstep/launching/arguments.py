@@ -12,8 +12,6 @@ import numpy as np
 from lockstep.memory.storage import Block, DeviceArray, GlobalStorage, flat_view, layout_of, upwards
 from lockstep.races.shadow import GlobalRaces
 
-SHADOW_BYTES = 26  # bytes of shadow memory per element
-
 
 class Arguments:
     """The arrays among the arguments of one launch.
@@ -36,7 +34,7 @@ class Arguments:
 
     def bytes_needed(self) -> int:
         """Return the number of bytes of the copies and of their shadow memory."""
-        return sum(a.nbytes + a.size * SHADOW_BYTES for a, stored in self._given.values() if stored)
+        return sum(a.nbytes + a.size * GlobalRaces.BYTES for a, stored in self._given.values() if stored)
 
     def place(self):
         """Find out which arguments overlap, and give each argument its memory."""

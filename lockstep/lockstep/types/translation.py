@@ -182,7 +182,7 @@ class Translator:
         self.local_shapes: list = []
         self.unset_sites: dict[int, str] = {}
         self.unset_reads, self.tracked, self.set_in = set(), set(), {}
-        self.optional, self.may_be_none = set(), set()  # variables that may be None
+        self.optional = set()  # variables that may be None
         self.values: dict | None = None  # the cached result of only_values
         self.regions: list[tuple] = [()]
         self.loops: list[str] = []
@@ -219,7 +219,6 @@ class Translator:
         self.unset_reads = found.reads
         self.tracked = found.variables
         self.optional = set_to_none(self.definition)
-        self.may_be_none = self.optional
         self.set_in = found.lines
 
     def with_tracked(self, variables) -> list | None:
@@ -634,7 +633,7 @@ class Translator:
         """Return code for the value of a variable, with a check where lanes may not have set it."""
         value = self._checked(node, node.id)
         variable = variable_of(node.id)
-        if variable not in self.may_be_none:
+        if variable not in self.optional:
             return value
         holes = {"_SITE": self._variable_site(node), "_VALUE": value, "_IS_NONE": _whether_none(variable)}
         return self._expression("_M.present(_SITE, _VALUE, _IS_NONE)", node, **holes)
@@ -772,7 +771,7 @@ class Translator:
         """Tell whether the body adds to a variable that may be unset or None."""
         nodes = (node for statement in body for node in ast.walk(statement))
         targets = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
-        none = any(isinstance(t, ast.Name) and variable_of(t.id) in self.may_be_none for t in targets)
+        none = any(isinstance(t, ast.Name) and variable_of(t.id) in self.optional for t in targets)
         return none or any(id(target) in self.unset_reads for target in targets)
 
     def _do_For(self, node):
@@ -1183,7 +1182,7 @@ class Translator:
         if len(node.ops) > 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             return False
         left, right = node.left, node.comparators[0]
-        known = isinstance(left, ast.Name) and variable_of(left.id) in self.may_be_none
+        known = isinstance(left, ast.Name) and variable_of(left.id) in self.optional
         return known and isinstance(right, ast.Constant) and right.value is None
 
     def _comparison(self, node, op, left, right):
