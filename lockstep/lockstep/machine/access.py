@@ -1,4 +1,6 @@
-"""How the machine reads and writes arrays: bounds, counts, races, and only then the values."""
+"""Reads and writes arrays for the machine: checks bounds, counts, looks for races, and only then moves
+values.
+"""
 
 import numpy as np
 
@@ -26,7 +28,7 @@ class MemoryAccess:
     # ---- what the kernel's source calls ----
 
     def pick_in_each_lane(self, site, values: tuple, index):
-        """An element of a tuple whose index differs between iterations or lanes."""
+        """Return an element of a tuple whose index differs between iterations or lanes."""
         if type(index) is not Lanes:
             self._index_number(index)  # raises, as nothing is known of it
         wanted = index.values()
@@ -109,7 +111,7 @@ class MemoryAccess:
         return True
 
     def atomic(self, site, name, array, index, value, compare=None):
-        """``cuda.atomic.<name>``: the lanes go one after another; returns what each of them found."""
+        """Carry out ``cuda.atomic.<name>`` lane after lane; return the value that each lane found."""
         if type(array) is ChosenArray:
             return self.each_choice(array, lambda a: self.atomic(site, name, a, index, value, compare))
         if not isinstance(array, DeviceArray):
@@ -131,7 +133,7 @@ class MemoryAccess:
         return self._as_numbers(old)
 
     def _cast_index(self, position):
-        """For an atomic operation, and for no other access, Numba makes an integer of a float."""
+        """Turn a float index into an integer, as Numba does for atomic operations and for no other access."""
         dtype = dtype_of(position)
         return (
             self.cast(np.dtype(np.int64), position) if dtype is not None and dtype.kind == "f" else position
@@ -162,7 +164,7 @@ class MemoryAccess:
         return old
 
     def _check_garbage(self, array, access, old, active):
-        """An atomic reads: report the lanes that have found what new memory holds."""
+        """Report the lanes whose atomic operation has read uninitialised memory."""
         bad = is_garbage(old) & active
         if bad.any():
             culprits = self.chunk.geometry.mask(bad)
@@ -178,7 +180,7 @@ class MemoryAccess:
                 self.looks.note_change(access)
 
     def _note_atomics(self, storage, cells, active, wrote):
-        """The lanes' atomics, in the order in which they were executed."""
+        """Note the lanes' atomic operations, in the order in which they were executed."""
         threads = np.broadcast_to(self.chunk.thread_ids(), active.shape)[active].tolist()
         place = 0 if storage.space == "global" else self.chunk.geometry.threads
         races = (self.races.exact or {}).get(storage.serial)
@@ -191,7 +193,7 @@ class MemoryAccess:
     # ---- where ----
 
     def _linear(self, array: DeviceArray, index: tuple):
-        """(pattern or None, offset) of an element, in elements from the start of the storage."""
+        """Return (pattern or None, offset) of an element, in elements from the start of the storage."""
         pattern, offset = array.pattern, array.offset
         for position, stride in zip(index, array.strides):
             if type(position) is int:
@@ -205,7 +207,7 @@ class MemoryAccess:
         return pattern, offset
 
     def _locate(self, site, array: DeviceArray, index: tuple, width: int, verb: str, from_the_end=True):
-        """(pattern or None, offset, the lanes whose index is in bounds).
+        """Return (pattern or None, offset, the lanes whose index is in bounds).
 
         from_the_end: a negative index counts from the end, as Numba has it in A[i], but no instruction.
         """
@@ -258,7 +260,7 @@ class MemoryAccess:
         return index, mask.where_not(outside)
 
     def _check_lane_bounds(self, site, array, index, axis, mask, width, verb):
-        """The same for an axis whose extent differs from lane to lane: that of a slice."""
+        """Check the bounds of a slice's axis, whose extent differs from lane to lane."""
         position, extent = index[axis], array.shape[axis]
         if type(position) is not Lanes:
             position = self._index_number(position)
@@ -325,7 +327,7 @@ class MemoryAccess:
 
     @staticmethod
     def extent_in_words(array, axis) -> str:
-        """``4 rows: the last row is 3``."""
+        """Return an extent and its last index in words: ``4 rows: the last row is 3``."""
         size = array.shape[axis]
         if type(size) is not int:
             return "fewer"
@@ -441,7 +443,7 @@ class MemoryAccess:
             self.reporter.cells("uninitialised_read", site, array, *where, _uninitialised(array))
 
     def _check_write(self, array, access: Access, value=None):
-        """``value``: what each lane stores, if that matters for races."""
+        """Check a store. ``value`` is what each lane stores, if that matters for races."""
         space = array.storage.space
         if space == "constant":
             raise KernelTypeError(
@@ -464,7 +466,7 @@ class MemoryAccess:
         self.initialised(array.storage).store(access)
 
     def _check_products(self, site, array, verb):
-        """A thread must not touch its accumulators while products are still being added to them."""
+        """Report a thread that touches its accumulators while products are still being added to them."""
         if self.asynchronous and self.products.busy(array.storage):
             self.products.report_busy(site, array, verb)
 
@@ -476,7 +478,7 @@ def _sum(p, q):
 
 
 def _extent(size, axis, ndim) -> str:
-    """``12 rows``, ``1 column``, ``7 elements``, ``3 entries along axis 2``."""
+    """Return an extent in words: ``12 rows``, ``1 column``, ``7 elements``, ``3 entries along axis 2``."""
     if ndim > 2:
         return f"{size} entries along axis {axis}"
     word = ("row", "column")[axis] if ndim == 2 else "element"

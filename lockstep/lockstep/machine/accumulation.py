@@ -1,4 +1,4 @@
-"""``total += x * y`` in loops whose iterations run at once: added up one iteration after another."""
+"""Adds ``x * y`` to ``total`` one iteration after another, in loops whose iterations run at once."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ class Accumulation:
     """The machine's sums over the iterations that run at once."""
 
     def accumulate(self, site, total, x, y, loops, region):
-        """``total += x * y`` (``+= x`` if y is None), one iteration of the batched loops after another."""
+        """Add ``x * y`` (``x`` if y is None) to ``total``, one iteration of the batched loops after another."""
         levels = sorted(self.unit.batched[loop] for loop in loops if loop in self.unit.batched)
         if not levels:
             new = self.add(site, total, x) if y is None else self.fma(site, x, y, total)
@@ -24,7 +24,10 @@ class Accumulation:
         return total
 
     def _accumulate_iteration(self, site, total, factors, region, fresh):
-        """``fresh``: no other variable refers to the array ``total``."""
+        """Add one iteration's products.
+
+        ``fresh`` says that no other variable refers to the array ``total``.
+        """
         if self._integers(total, *factors):
             term = factors[0] if len(factors) == 1 else self.mul(site, *factors)
             return self.assign(self.add(site, total, term), total, region)
@@ -37,7 +40,7 @@ class Accumulation:
 
     @staticmethod
     def _holds(total, term, dtype) -> bool:
-        """Does the result fit into the array ``total``?"""
+        """Return whether the array ``total`` can hold the result."""
         if type(total) is not np.ndarray or total.dtype != dtype:
             return False
         shape = np.shape(term)
@@ -55,7 +58,7 @@ class Accumulation:
             self._count_float(site, "add", result)
 
     def _of_iteration(self, value, levels, iteration):
-        """One iteration's slice of a value that has the axes of batched loops."""
+        """Return one iteration's slice of a value that has the axes of batched loops."""
         array = value.pattern.array if type(value) is Lanes else value
         index = [slice(None)] * np.ndim(array)
         for level, position in zip(levels, iteration):

@@ -1,4 +1,4 @@
-"""Arithmetic in a kernel: Numba's types, one operation for all lanes, floating-point operations counted."""
+"""Computes for all lanes at once, with Numba's types, and counts floating-point operations."""
 
 import math
 
@@ -105,7 +105,7 @@ class Arithmetic:
         return self._float(site, "pow", np.power, a, b, dtype)
 
     def bits(self, site, op, a, b):
-        """&, |, ^, << and >>."""
+        """Return the result of &, |, ^, << or >>."""
         if isinstance(a, Unknown) or isinstance(b, Unknown):
             return self._unknown_bits(op, self._dtype(a), self._dtype(b))
         if not self._integers(a, b):
@@ -133,7 +133,7 @@ class Arithmetic:
         return np.negative(self._typed(a, dtype))  # a sign on an operand costs nothing
 
     def pos(self, a):
-        """``+a``: an integer becomes one of 64 bits."""
+        """Return ``+a``, which turns an integer into one of 64 bits."""
         return self.converted(promote_sign(self._dtype(a)), a)
 
     def invert(self, site, a):
@@ -149,15 +149,15 @@ class Arithmetic:
     # ---- fused multiply-add ----
 
     def fma(self, site, x, y, z):
-        """x * y + z: one instruction for floats of one type. (This rounds twice, a GPU once.)"""
+        """Return x * y + z, one instruction for floats of one type. It rounds twice here, once on a GPU."""
         return self._fused(site, x, y, z, np.add)
 
     def fma_sub(self, site, x, y, z):
-        """x * y - z."""
+        """Return x * y - z."""
         return self._fused(site, x, y, z, np.subtract)
 
     def sub_fma(self, site, z, x, y):
-        """z - x * y."""
+        """Return z - x * y."""
         return self._fused(site, x, y, z, lambda product, z, **dtype: np.subtract(z, product, **dtype))
 
     def _fused(self, site, x, y, z, combine):
@@ -207,7 +207,7 @@ class Arithmetic:
         return not a if type(a) is bool else lanes.logical_not(a)
 
     def and_(self, a, rest):
-        """``a and rest()``; only lanes in which the first is true evaluate the second."""
+        """Return ``a and rest()``. Only lanes in which ``a`` is true evaluate ``rest()``."""
         a = self.truth(a)
         if type(a) is bool:
             return self.truth(rest()) if a else False
@@ -234,19 +234,19 @@ class Arithmetic:
         return lanes.bitwise(op, a, b)
 
     def first_true(self, a, rest):
-        """``a or rest()`` as a value: the first of the two that is true, else the second."""
+        """Return the value of ``a or rest()``: the first of the two that is true, else the second."""
         if type(a) is bool:
             return a or rest()
         return self.or_(a, rest) if self._dtype(a) == BOOL else self.select(a, lambda: a, rest)
 
     def first_false(self, a, rest):
-        """``a and rest()`` as a value."""
+        """Return the value of ``a and rest()``: the first of the two that is false, else the second."""
         if type(a) is bool:
             return a and rest()
         return self.and_(a, rest) if self._dtype(a) == BOOL else self.select(a, rest, lambda: a)
 
     def reinterpreted(self, value, kind=None):
-        """``value.view(kind)``: the bits of a number as a number of another type."""
+        """Return ``value.view(kind)``: the bits of a number, read as a number of another type."""
         old, new = self._dtype(value), getattr(kind, "dtype", None)
         if not isinstance(new, np.dtype) or {old.kind, new.kind} - set("iuf") or old.itemsize != new.itemsize:
             raise KernelTypeError(
@@ -258,7 +258,7 @@ class Arithmetic:
         return self._as_numbers(bits.view(new).reshape(np.shape(self.plain(value)))[()])
 
     def converted(self, kind, value):
-        """A number, or a tuple of them, as this type: the name of a dtype, or a tuple of such names."""
+        """Return a number or a tuple cast to a type. The type is a dtype's name, or a tuple of such names."""
         if value is self.unbound:
             return value
         if isinstance(kind, tuple):
@@ -266,7 +266,7 @@ class Arithmetic:
         return self.cast(np.dtype(kind), value)
 
     def choose(self, condition, a, b):
-        """Lane by lane ``a`` where the condition holds, else ``b``."""
+        """Return, lane by lane, ``a`` where the condition holds and ``b`` elsewhere."""
         if a is b:
             return a
         if isinstance(a, ARRAYS) and isinstance(b, ARRAYS):
@@ -315,7 +315,7 @@ class Arithmetic:
         return np.abs(self._typed(a, dtype))
 
     def complex_of(self, real, imag=None):
-        """``complex(real)`` or ``complex(real, imag)``."""
+        """Return ``complex(real)`` or ``complex(real, imag)``."""
         dtypes = {self._dtype(part) for part in (real, imag) if part is not None}
         if dtypes & {BOOL, FLOAT16} or (imag is not None and any(dtype.kind == "c" for dtype in dtypes)):
             shown = " and ".join(sorted(dtype.name for dtype in dtypes))
@@ -328,7 +328,7 @@ class Arithmetic:
         return joined(*(self._typed(part, component(whole)) for part in (real, imag)))
 
     def component(self, value, name):
-        """``value.real`` or ``value.imag``, of a number of any type but a boolean."""
+        """Return ``value.real`` or ``value.imag`` of a number, which must not be a boolean."""
         dtype = self._dtype(value)
         if dtype == BOOL:
             raise KernelTypeError(f"a boolean has no .{name}")
@@ -340,11 +340,11 @@ class Arithmetic:
         return part.copy() if isinstance(part, np.ndarray) else part  # the whole may change later
 
     def conjugate(self, value):
-        """``value.conjugate()``; a real number is its own."""
+        """Return ``value.conjugate()``, which for a real number is the number itself."""
         return np.conjugate(value) if self._dtype(value).kind == "c" else value
 
     def cast(self, dtype, value):
-        """``float32(value)``, ``uint32(value)``, ``int(value)``."""
+        """Return a cast value: ``float32(value)``, ``uint32(value)``, ``int(value)``."""
         if isinstance(value, Unknown):
             return unknown(dtype)
         source = self._dtype(value)
@@ -389,7 +389,7 @@ class Arithmetic:
 
     @staticmethod
     def plain(value):
-        """``value`` as a NumPy array or scalar."""
+        """Return ``value`` as a NumPy array or scalar."""
         return value.values() if type(value) is Lanes else value
 
     @staticmethod
@@ -401,7 +401,7 @@ class Arithmetic:
 
     @staticmethod
     def _integers(*values) -> bool:
-        """Are all of them integers with known values?"""
+        """Return whether all of them are integers with known values."""
         for value in values:
             kind = type(value)
             if kind is not int and kind is not Lanes and kind is not bool:
@@ -411,7 +411,7 @@ class Arithmetic:
 
     @staticmethod
     def settle(result: Lanes, *operands):
-        """A uniform result of uniform operands becomes a plain number again."""
+        """Return a plain number for a uniform result of uniform operands, and any other result as it is."""
         if result.pattern is lanes.ZERO or not any(type(operand) is Lanes for operand in operands):
             return uniform(result)
         return result
@@ -442,19 +442,19 @@ def require_fit(given: np.dtype, wanted: np.dtype):
 
 
 def require_real(dtype: np.dtype, op: str) -> np.dtype:
-    """``dtype``; KernelTypeError if it is complex."""
+    """Return ``dtype``. Raise KernelTypeError if it is complex."""
     if dtype.kind == "c":
         raise KernelTypeError(f"{op} needs real numbers, not {dtype}: Numba has no {op} of complex ones")
     return dtype
 
 
 def _int64(number: int) -> int:
-    """What 64 bits hold of it."""
+    """Return a value's low 64 bits as an int64."""
     return number if -(2**63) <= number < 2**63 else (number + 2**63) % 2**64 - 2**63
 
 
 def truncated(values, dtype) -> np.ndarray:
-    """Floats as integers, as a GPU converts them: the nearest number of 16 bits or more that there is."""
+    """Convert floats to integers as a GPU does: out of range, to the nearest number of 16 bits or more."""
     wide = np.dtype(f"{dtype.kind}{max(dtype.itemsize, 2)}")
     limits = np.iinfo(wide)
     nothing = limits.min if wide == INT64 else 2**63 if wide == UINT64 else 0  # for what is no number
@@ -471,7 +471,7 @@ def _zero(dtype):
 
 
 def require_tuples_alike(a, b):
-    """Raise KernelTypeError if one is a tuple and the other is none of the same length."""
+    """Raise KernelTypeError if one value is a tuple and the other is no tuple of the same length."""
     if not (isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)):
         raise KernelTypeError(
             "a value is a tuple in some threads and something else, or a longer tuple, in others; "
@@ -480,7 +480,7 @@ def require_tuples_alike(a, b):
 
 
 def uniform(value: Lanes):
-    """The number that all lanes hold, typed as Numba types it."""
+    """Return the number that all lanes hold, typed as Numba types it."""
     number = value.pattern.array.flat[0].item() + value.offset
     if value.dtype == BOOL:
         return bool(number)

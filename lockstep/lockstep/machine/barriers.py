@@ -1,4 +1,4 @@
-"""Barriers and fences: which threads meet, which are missing, and what is ordered by it."""
+"""Carries out barriers and fences: finds which threads meet and which are missing, and orders accesses."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Barriers:
         return self.unit.exits
 
     def exited(self) -> np.ndarray | None:
-        """The lanes of the running blocks that have returned from the kernel; None if there are none."""
+        """Return the lanes of the running blocks that have returned from the kernel; None if there are none."""
         if self.scheduler is not None:
             return self.scheduler.exited()
         gone = None if self.unit.exits is None else self.unit.exits.returned
@@ -37,7 +37,7 @@ class Barriers:
     # ---- the barrier of a block ----
 
     def barrier(self, site):
-        """``cuda.syncthreads()``."""
+        """Carry out ``cuda.syncthreads()``."""
         if self.chunk.tracing:
             self.chunk.watcher.ordered(self)
         if self.apart:
@@ -50,7 +50,9 @@ class Barriers:
         self._pass_barrier(blocks, late)
 
     def barrier_vote(self, site, predicate, combine):
-        """``syncthreads_count`` and the like: ``combine(true, there)`` of the threads that take part."""
+        """Carry out ``syncthreads_count`` and the like: return ``combine(true, there)`` of those who take
+        part.
+        """
         true = predicate if type(predicate) is bool else predicate.pattern.array
         here = True if self.unit.mask.array is None else self.unit.mask.array
         shape = np.broadcast_shapes(self.chunk.geometry.shape, np.shape(true), np.shape(here))
@@ -67,7 +69,7 @@ class Barriers:
         return from_values(outcome.astype(np.int32))
 
     def _pass_barrier(self, blocks, late=None):
-        """The threads of ``blocks``, a mask of whole blocks, are ordered, without those that are ``late``."""
+        """Order the threads of ``blocks``, a mask of whole blocks, except those that are ``late``."""
         everywhere = blocks is self.chunk.geometry.all_threads
         if everywhere and late is None:
             self.chunk.epoch = self.chunk.epoch + 1
@@ -83,7 +85,7 @@ class Barriers:
                 self.happens_before.barrier(self.block_numbers(blocks))
 
     def block_numbers(self, blocks) -> list[int]:
-        """The numbers of the blocks of a mask, counted over the grid."""
+        """Return the numbers of a mask's blocks, counted over the grid."""
         first = self.chunk.thread_ids()[..., :1].astype(np.int64)
         numbers = (first - 1) // self.chunk.geometry.threads
         if blocks.array is not None:
@@ -92,7 +94,7 @@ class Barriers:
         return numbers.reshape(-1).tolist()
 
     def _at_barrier(self, site):
-        """All lanes of the blocks with a thread at the barrier, and of their threads those that are late."""
+        """Return all lanes of the blocks with a thread at the barrier, and which of these lanes are late."""
         mask, all_threads = self.unit.mask, self.chunk.geometry.all_threads
         if mask is all_threads and not self.chunk.absences.open:
             return all_threads, None
@@ -105,7 +107,8 @@ class Barriers:
         return self.chunk.geometry.mask(np.broadcast_to(some & exists, self.chunk.geometry.shape)), late
 
     def look_for_absent(self, site, here, absent, may_exit=True):
-        """Who is at a barrier, and who is not; returns the lanes that may still come, None if there are none.
+        """Find who is at a barrier and who is not; return the lanes that may still come, None if there are
+        none.
 
         Threads that have exited are advised against. Of others that miss it, what they do next decides.
         """
@@ -126,13 +129,15 @@ class Barriers:
     # ---- the lanes of a warp ----
 
     def together(self, call, function, mask, operands):
-        """A call that the lanes of a warp execute together: ``function(machine, call, mask, *operands)``."""
+        """Execute a call that the lanes of a warp make together, as ``function(machine, call, mask,
+        *operands)``.
+        """
         if self.lanes_apart:
             return self.scheduler.together(call, function, mask, operands)
         return function(self, call, mask, *operands)
 
     def warp_barrier(self, active, members, waited):
-        """``cuda.syncwarp()``: orders lanes of a warp with each other.
+        """Carry out ``cuda.syncwarp()``, which orders lanes of a warp with each other.
 
         active: the lanes that execute it, (..., warps, 32); members: for each, the bits of the lanes that it
         meets; waited: the lanes that have not exited.
@@ -162,7 +167,7 @@ class Barriers:
     # ---- fences ----
 
     def fence(self, wide=True):
-        """``threadfence()``; wide: for threads of other blocks as well."""
+        """Carry out a ``threadfence``. ``wide`` says that it holds for threads of other blocks as well."""
         if self.log is not None:
             return
         self.fine_order = True
@@ -172,7 +177,7 @@ class Barriers:
             self.happens_before.fence(self.active_ids().tolist(), wide)
 
     def active_ids(self) -> np.ndarray:
-        """The numbers of the active threads, counted from 1 over the grid."""
+        """Return the numbers of the active threads, counted from 1 over the grid."""
         ids, active = (
             np.broadcast_to(self.chunk.thread_ids(), self.chunk.geometry.shape),
             self.unit.mask.array,
@@ -186,7 +191,7 @@ class Barriers:
     # ---- the grid ----
 
     def grid_barrier(self, site, group):
-        """``cuda.cg.this_grid().sync()``: all threads of the grid meet."""
+        """Carry out ``cuda.cg.this_grid().sync()``, where all threads of the grid meet."""
         if group is not GRID:
             raise KernelTypeError("only a grid group, cuda.cg.this_grid(), has a method sync")
         if self.log is not None:

@@ -1,4 +1,4 @@
-"""Control flow in lock-step: branches become masks, and a loop ends when no lane is left in it."""
+"""Runs branches and loops in lock-step: a branch narrows the mask, and a loop ends when no lane is in it."""
 
 import sys
 
@@ -62,7 +62,7 @@ class Control(Narrowing):
     # ---- conditions ----
 
     def truth(self, value):
-        """A condition: a Python bool where all lanes agree, boolean lanes otherwise."""
+        """Return a condition as a Python bool if all lanes agree, and as boolean lanes otherwise."""
         if type(value) is bool:
             return value
         if isinstance(value, Unknown):
@@ -76,7 +76,7 @@ class Control(Narrowing):
         return self.compare("!=", value, 0)
 
     def select(self, condition, then, otherwise):
-        """``then() if condition else otherwise()``."""
+        """Return the value of ``then() if condition else otherwise()``."""
         condition = self.truth(condition)
         if type(condition) is bool:
             return then() if condition else otherwise()
@@ -96,7 +96,7 @@ class Control(Narrowing):
     # ---- branches ----
 
     def enter(self, condition) -> bool:
-        """Begin the body of an ``if``: narrow the mask; is any lane in it?"""
+        """Begin the body of an ``if``: narrow the mask, and return whether any lane is in it."""
         if type(condition) is bool:
             return condition
         self.unit.mask = self.unit.mask.where(condition)
@@ -127,7 +127,7 @@ class Control(Narrowing):
         return Frame()
 
     def return_(self, frame, value):
-        """``return value`` for the active lanes."""
+        """Carry out ``return value`` for the active lanes."""
         if frame.returned is None:
             frame.returned, frame.value = self.unit.mask, value
         else:
@@ -136,7 +136,10 @@ class Control(Narrowing):
         self.unit.mask = self.chunk.geometry.no_threads
 
     def returned(self, frame, entered):
-        """What a call returns that the lanes ``entered`` began; those that reach its end return None."""
+        """Return what a call gives to the lanes that ``entered`` it.
+
+        A lane that reaches the end gets None.
+        """
         missing = frame.value is not None and entered.minus(frame.returned).any
         if missing and self.log is None:
             raise KernelTypeError(
@@ -151,7 +154,7 @@ class Control(Narrowing):
         return Loop(line, frame, self.unit.mask, self.look_every if may_narrow else None)
 
     def again(self, loop) -> bool:
-        """Before an iteration: find the lanes still in the loop; are there any?"""
+        """Find the lanes that begin another iteration; return whether there are any."""
         mask = loop.live
         if loop.broken is not None:
             mask = mask.minus(loop.broken)
@@ -162,7 +165,7 @@ class Control(Narrowing):
         return mask.any
 
     def test(self, loop, condition) -> bool:
-        """The test of a ``while``: lanes in which it is false leave the loop."""
+        """Carry out the test of a ``while``: lanes in which it is false leave the loop."""
         condition = self.truth(condition)
         if condition is False:
             return False
@@ -192,7 +195,7 @@ class Control(Narrowing):
         self.unit.mask = self.chunk.geometry.no_threads
 
     def finish(self, loop):
-        """After a loop: the lanes that entered it continue, except those that returned from the function."""
+        """End a loop: the lanes that entered it continue, except those that returned from the function."""
         self._gone_alone(loop)
         self.unit.mask = loop.entry
         if loop.frame is not None and loop.frame.returned is not None:
@@ -205,11 +208,12 @@ class Control(Narrowing):
         return self.unit.mask.any
 
     def may_wait(self, loop):
-        """Before a loop whose condition hangs on memory."""
+        """Begin a loop whose condition depends on memory, so that it may wait for another thread."""
         loop.effects, loop.polls = (self.looks.changes,), self.looks.polls
 
     def idle(self, loop, site, *state):
-        """After an iteration of a loop whose condition hangs on memory: has it done anything?
+        """End an iteration of a loop whose condition depends on memory: find out whether it has changed
+        anything.
 
         If all is as it was an iteration ago, it can only end when another unit stores something.
         """
@@ -217,7 +221,7 @@ class Control(Narrowing):
             return
         loop.effects = (*loop.effects[-1:], self.looks.changes)
         polled, loop.polls = self.looks.polls > loop.polls, self.looks.polls
-        if not polled:  # it has looked at nothing that others may change
+        if not polled:  # The loop has looked at nothing that others may change.
             loop.idle = None
             return
         jumped = loop.broken, loop.frame and loop.frame.returned
@@ -243,12 +247,15 @@ class Control(Narrowing):
         loop.changes = self.looks.changes
 
     def _gone_alone(self, loop):
-        """After a loop that waits: a lane that has left it by changing something goes on alone."""
+        """Let a lane that has left a waiting loop by changing something go on alone."""
         if self.lanes_apart and loop.effects and self.looks.changes != loop.effects[0]:
             self.lane_counts.separate(self.unit, ("alone", self.looks.changes))
 
     def iterate(self, loop, name, values, touched=None):
-        """The iterations of a ``for``. ``touched``: the arrays of a body whose iterations may run at once."""
+        """Run the iterations of a ``for``.
+
+        ``touched`` has the arrays of a body whose iterations may run at once.
+        """
         if type(values) is TypedRange:
             for number in self.iterate(loop, name, values.numbers, touched):
                 yield self.cast(values.dtype, number)
@@ -288,13 +295,13 @@ class Control(Narrowing):
             if not self.test(loop, inside):
                 return
             yield value
-            value, stop = loop.items  # of fewer lanes, if the loop has been narrowed
+            value, stop = loop.items  # The mask has fewer lanes if the loop has been narrowed.
             loop.items = self.add(None, value, values.step), stop
 
     # ---- loops whose iterations run at once ----
 
     def may_batch(self, values, touched) -> bool:
-        """Iterations may run at once if the loop is uniform and no two names in its body share an array."""
+        """Return whether iterations may run at once: a uniform loop, in which no two names share an array."""
         if self.chunk.tracing or self.lanes_apart or not isinstance(values, range) or _length(values) < 2:
             return False
         arrays = list(_arrays_in(touched))
@@ -325,14 +332,17 @@ class Control(Narrowing):
                 self.unit.close_batch(name)
 
     def range_of(self, *bounds):
-        """``range(...)`` with bounds that may differ from lane to lane; Numba cuts floats off to integers."""
+        """Return ``range(...)`` with bounds that may differ from lane to lane.
+
+        Floats are truncated, as by Numba.
+        """
         if all(type(bound) is int for bound in bounds):
             return self._numbers(bounds)
         types = [self._dtype(bound) for bound in bounds]
         dtype = type_of_range(types)
         if dtype != INT64 or any(
             kind == UINT64 or kind.kind == "f" for kind in types
-        ):  # they may wrap around
+        ):  # Such bounds may wrap around.
             bounds = [self.cast(INT64, self.cast(dtype, bound)) for bound in bounds]
         numbers = self._numbers(bounds)
         return numbers if dtype == INT64 else TypedRange(numbers, dtype)
@@ -351,10 +361,10 @@ class Control(Narrowing):
         return int(value)
 
     def counted(self, start, stop, step):
-        """The range that ``while counter < stop`` covers, or None if iterations must run one by one."""
+        """Return the range that ``while counter < stop`` covers, or None if iterations must run one by one."""
         if (
             self.chunk.tracing or self.lanes_apart or self.log is not None
-        ):  # these need to see single iterations
+        ):  # These arrays have to see single iterations.
             return None
         stop, step = (int(bound) if isinstance(bound, np.integer) else bound for bound in (stop, step))
         if any(type(bound) is not int for bound in (start, stop, step)) or step <= 0:
@@ -363,7 +373,7 @@ class Control(Narrowing):
 
 
 def _alike(a, b) -> bool:
-    """Do two values of a variable hold the same in all lanes?"""
+    """Return whether two values of a variable are the same in all lanes."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -385,7 +395,7 @@ def _alike(a, b) -> bool:
 
 
 def _first_of(array: DeviceArray) -> Lanes:
-    """The position of the first element in each lane."""
+    """Return the position of the first element in each lane."""
     return Lanes(lanes.ZERO if array.pattern is None else array.pattern, array.offset)
 
 
@@ -394,7 +404,10 @@ def _same(a, b) -> bool:
 
 
 def _length(values) -> int:
-    """The number of values; for a range that is longer than Python can tell, more than any loop may run."""
+    """Return the number of values.
+
+    A range that is too long for ``len`` counts as more than any loop may run.
+    """
     try:
         return len(values)
     except OverflowError:
@@ -402,14 +415,14 @@ def _length(values) -> int:
 
 
 def _start_stop_step(bounds: tuple) -> tuple:
-    """The arguments of range() with its defaults filled in."""
+    """Return the arguments of ``range()``, with its defaults filled in."""
     if len(bounds) == 1:
         return 0, *bounds, 1
     return (*bounds, 1) if len(bounds) == 2 else bounds
 
 
 def _arrays_in(values):
-    """The arrays among values, also those in tuples."""
+    """Return the arrays among values, also those in tuples."""
     for value in values:
         if isinstance(value, tuple):
             yield from _arrays_in(value)

@@ -1,4 +1,4 @@
-"""The arrays that a kernel declares: in shared memory, of its own, and parts of dynamic shared memory."""
+"""Makes the arrays that a kernel declares: shared, local, and parts of dynamic shared memory."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ class Declarations:
     """What a kernel's declarations of arrays mean."""
 
     def shared_array(self, site, shape, dtype, alignment=None):
-        """``cuda.shared.array``: one per block; a shape of 0 gives the dynamic shared memory."""
+        """Make a ``cuda.shared.array``, one per block. A shape of 0 gives the dynamic shared memory."""
         shape = self.declared_shape(shape)
         if shape == (0,):
             return self._dynamic_array(site, dtype, alignment)
@@ -45,7 +45,7 @@ class Declarations:
         return array if array.dtype == dtype else self._dynamic_as(site, array, dtype)
 
     def _dynamic_as(self, site, array, dtype):
-        """Dynamic shared memory once more, with elements of another dtype: it is the same memory."""
+        """Return the dynamic shared memory with elements of another dtype. It is the same memory."""
         if self.warp_by_warp:
             raise KernelTypeError(
                 "where warps wait for each other, the emulator supports one dtype for dynamic shared memory"
@@ -59,12 +59,14 @@ class Declarations:
         return DeviceArray(self.sites[site].op, storage, dtype, storage.shape)
 
     def static_shared_bytes(self) -> int:
-        """Bytes of the block's shared arrays of fixed shape, each of which starts at a multiple of 16."""
+        """Return the bytes of the block's shared arrays of fixed shape, each of which starts at a multiple of
+        16.
+        """
         fixed = [array for site, array in self.chunk.shared_arrays.items() if site != "dynamic"]
         return sum(-(-a.storage.size * a.dtype.itemsize // 16) * 16 for a in fixed)
 
     def local_array(self, site, shape, dtype, alignment=None):
-        """``cuda.local.array``: one per thread."""
+        """Make a ``cuda.local.array``, one per thread."""
         return self._declare(LocalStorage, site, self.declared_shape(shape), dtype)
 
     def _declare(self, kind, site, shape, dtype):
@@ -73,7 +75,7 @@ class Declarations:
         return DeviceArray(self.sites[site].op, storage, dtype, shape)
 
     def carve(self, site, buffer, start, shape) -> DeviceArray:
-        """A part of dynamic shared memory, as an array of its own."""
+        """Return a part of dynamic shared memory as a separate array."""
         array = self.chunk.carved.get(site)
         if array is None:
             array = self.chunk.carved[site] = self._carve(site, buffer, start, shape)
@@ -103,7 +105,7 @@ class Declarations:
 
 
 def whole_shape(shape) -> tuple:
-    """The shape of a declaration, as integers; KernelTypeError if they are not known."""
+    """Return the shape of a declaration as integers. Raise KernelTypeError if they are not known."""
     shape = shape if isinstance(shape, tuple) else (shape,)
     for extent in shape:
         if type(extent) is not int and not isinstance(extent, np.integer):

@@ -1,4 +1,4 @@
-"""``base[index]`` as a value and as a target: of arrays, tuples and records alike."""
+"""Evaluates ``base[index]`` as a value and as a target, for arrays, tuples and records."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class Elements:
     """What a kernel's indices mean. An index is a tuple of integers or lanes, one per dimension."""
 
     def subscript(self, site, base, index):
-        """``base[index]`` as a value."""
+        """Return the value of ``base[index]``."""
         if isinstance(base, tuple):
             return self._pick(site, base, index)
         if not isinstance(base, ARRAYS):
@@ -31,7 +31,7 @@ class Elements:
         return self.read(site, base, index)
 
     def assign_element(self, site, base, index, value):
-        """``base[index] = value``."""
+        """Carry out ``base[index] = value``."""
         if isinstance(base, (RecordArray, Record)):
             self.assign_field(site, base, index, value)
             return
@@ -43,7 +43,7 @@ class Elements:
             self.write(site, base, index, value)
 
     def update(self, site, load_site, array, index, combine):
-        """``array[index] op= ...``: one load and one store of the same element."""
+        """Carry out ``array[index] op= ...``: one load and one store of the same element."""
         if isinstance(array, Record):
             old = self.own(self.element_of_records(load_site, array, index))
             self.assign_field(site, array, index, combine(old))
@@ -53,7 +53,7 @@ class Elements:
         self.write(site, array, index, combine(self.own(self.read(load_site, array, index))))
 
     def accumulate_element(self, site, load_site, operation, array, index, x, y):
-        """``array[index] += x * y`` (``y`` may be None), in place where the array is a thread's own."""
+        """Carry out ``array[index] += x * y`` (``y`` may be None), in place if the array is local."""
         if isinstance(array, Record):
             old = self.own(self.element_of_records(load_site, array, index))
             new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
@@ -86,7 +86,7 @@ class Elements:
 
     @staticmethod
     def _as_numbers(value):
-        """Integers become lanes, so that they can index; floats stay arrays."""
+        """Return loaded numbers: integers as lanes, so that they can be indices, and floats as arrays."""
         if isinstance(value, Unknown) or value.dtype.kind not in "biu":
             return value
         if np.ndim(value) == 0:
@@ -103,7 +103,7 @@ class Elements:
 
     @staticmethod
     def own(value):
-        """A value that later stores do not change: loads from a thread's own array are views of it."""
+        """Return a copy where a load from a local array is a view, which later stores would change."""
         if type(value) is np.ndarray and value.base is not None:
             return value.copy()
         if type(value) is tuple:
@@ -111,7 +111,7 @@ class Elements:
         return value
 
     def _pick(self, site, values: tuple, index):
-        """An element of a tuple."""
+        """Return an element of a tuple."""
         if isinstance(index, (Lanes, Unknown)):
             return self.pick_in_each_lane(site, values, index)
         position = self._index_number(index)
@@ -127,7 +127,7 @@ def as_lanes(condition) -> Lanes:
 
 
 def not_an_array(value, what: str) -> str:
-    """The sentence for ``value[i]`` where value is no array."""
+    """Return the sentence for ``value[i]`` where ``value`` is not an array."""
     if value is None:
         return f"None cannot be {what}: None was given where an array is needed; test it with `is None` first"
     if dtype_of(value) is not None:
@@ -136,7 +136,7 @@ def not_an_array(value, what: str) -> str:
 
 
 def kind_of(value) -> str:
-    """``a float32 value``, ``an int``, ``a tuple``, ``the array x``, ``None``."""
+    """Return the kind of a value in words: ``a float32 value``, ``a tuple``, ``the array x``, ``None``."""
     if value is None:
         return "None"
     if isinstance(value, Unbound):

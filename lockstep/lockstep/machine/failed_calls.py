@@ -1,4 +1,4 @@
-"""Why a call in a kernel failed, in the kernel's words: too many arguments, no array where one must be."""
+"""Says in the kernel's words why a call failed: too many arguments, or no array where one is needed."""
 
 import inspect
 
@@ -10,7 +10,7 @@ _GIVEN_BY_THE_MACHINE = ("machine", "site", "_M", "self")  # not written in the 
 
 
 def what_is_wrong(function, arguments: tuple, keywords: dict) -> KernelTypeError | None:
-    """What is wrong with the arguments of a call that failed; None if they are as they should be."""
+    """Return what is wrong with the arguments of a call that failed; None if nothing is."""
     name = name_of(function) or _own_name(function)
     parameters = _parameters(function)
     wrong = _arguments_wrong(parameters, arguments, keywords)

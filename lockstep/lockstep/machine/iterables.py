@@ -1,4 +1,4 @@
-"""What a ``for`` loop in a kernel may run over besides ``range``: tuples, arrays, ``enumerate`` and ``zip``.
+"""Gives ``for`` loops what they run over besides ``range``: tuples, arrays, ``enumerate`` and ``zip``.
 
 Each has a length, which may differ from lane to lane, and ``at(machine, position)``, the value there.
 """
@@ -29,7 +29,7 @@ class TypedRange:
 
 
 class Typed:
-    """What a loop runs over, its values cast to a dtype."""
+    """An iterable whose values are cast to a dtype."""
 
     def __init__(self, values, dtype):
         self.values, self.dtype, self.length = values, dtype, values.length
@@ -62,7 +62,7 @@ class Sequence:
 
 
 class Elements:
-    """An array: its elements, or its rows. ``site``: where they are read."""
+    """The elements of an array, or its rows. ``site`` is where they are read."""
 
     def __init__(self, site, array, length):
         self.site, self.array, self.length = site, array, length
@@ -72,7 +72,7 @@ class Elements:
 
 
 class Enumerated:
-    """``enumerate(values, start)``."""
+    """The pairs of ``enumerate(values, start)``."""
 
     def __init__(self, values, start):
         self.values, self.start, self.length = values, start, values.length
@@ -82,7 +82,7 @@ class Enumerated:
 
 
 class Zipped:
-    """``zip(...)``: as long as its shortest part."""
+    """The tuples of ``zip(...)``, as many as its shortest part has values."""
 
     def __init__(self, machine, parts):
         self.parts, self.length = parts, parts[0].length
@@ -94,7 +94,7 @@ class Zipped:
 
 
 def iterable(machine, values):
-    """``values`` with a length and ``at``. Raises KernelTypeError if a loop cannot run over them."""
+    """Return ``values`` with a length and ``at``. Raise KernelTypeError if a loop cannot run over them."""
     if isinstance(values, tuple):
         check_one_type(values)
         return Sequence(values)
@@ -110,7 +110,7 @@ def iterable(machine, values):
 
 
 def check_one_type(values: tuple):
-    """Raise KernelTypeError for a tuple that Numba cannot go over: of different types, or empty."""
+    """Raise KernelTypeError for a tuple that Numba cannot loop over: one of different types, or an empty one."""
     types = {_type_of(value) for value in values}
     if not values:
         raise KernelTypeError("Numba does not go over an empty tuple")
@@ -144,7 +144,10 @@ ITERABLES = {
 
 
 def type_of_range(types) -> np.dtype:
-    """The type of the numbers of a range with bounds of these types; KernelTypeError if it takes none."""
+    """Return the type of a range's numbers from those of its bounds.
+
+    Raise KernelTypeError for other types.
+    """
     for dtype in types:
         if dtype.kind == "c":
             raise KernelTypeError(f"range() takes no complex numbers, as of {dtype}")

@@ -1,4 +1,4 @@
-"""Python's syntax in a kernel, beyond arithmetic and loops: ``is``, ``in``, long comparisons, exceptions."""
+"""Carries out the rest of Python's syntax: ``is``, ``in``, chained comparisons, exceptions."""
 
 import numpy as np
 
@@ -18,14 +18,14 @@ class Language:
     # ---- comparisons ----
 
     def chain(self, first, *links):
-        """``a < b < c < d``: a value is evaluated once, in the lanes in which all before it holds.
+        """Evaluate ``a < b < c < d``: each value once, in the lanes in which all comparisons before it hold.
 
         A link takes the value before it; it returns its own and whether the two compare.
         """
         saved, value, outcome = self.unit.mask, first, True
         for link in links:
             value, step = link(value)
-            step = self.truth(step)  # of loaded data, while counting only, there is none
+            step = self.truth(step)  # While only counting, loaded data has no values.
             outcome = step if outcome is True else self._both("&", outcome, step)
             if step is False:
                 break
@@ -37,7 +37,7 @@ class Language:
         return outcome
 
     def compare_tuples(self, op, a, b):
-        """``a op b`` for tuples: the first position at which they differ decides."""
+        """Return ``a op b`` for tuples: the first position at which they differ decides."""
         if op in ("==", "!="):
             equal = len(a) == len(b)
             for x, y in zip(a, b):
@@ -50,7 +50,9 @@ class Language:
         return outcome
 
     def identical(self, a, b):
-        """``a is b``: for None and arrays whether they are the same, for values of one type ``a == b``."""
+        """Return ``a is b``: for None and arrays whether they are the same, for values of one type ``a ==
+        b``.
+        """
         if a is None or b is None:
             return a is b
         if isinstance(a, DeviceArray) and isinstance(b, DeviceArray):
@@ -60,7 +62,7 @@ class Language:
         return self.compare("==", a, b) if dtype_of(a) == dtype_of(b) else False
 
     def contained(self, value, values):
-        """``value in values`` for a tuple."""
+        """Return ``value in values`` for a tuple."""
         if isinstance(values, tuple):
             check_one_type(values)
             outcome = False
@@ -74,7 +76,7 @@ class Language:
 
     @staticmethod
     def starred(values) -> tuple:
-        """The values of ``*values`` in a call."""
+        """Return the values of ``*values`` in a call."""
         if not isinstance(values, tuple):
             raise KernelTypeError(f"only a tuple can be passed with * in a kernel, not {kind_of(values)}")
         return values
@@ -82,7 +84,7 @@ class Language:
     # ---- exceptions ----
 
     def assert_(self, site, condition, text):
-        """``assert condition, text``; while only counting, a condition on data that was not loaded holds."""
+        """Carry out ``assert condition, text``. While only counting, a condition on data not loaded holds."""
         if isinstance(condition, Unknown):
             return
         condition = self.truth(condition)
@@ -94,7 +96,7 @@ class Language:
         self.unit.mask = saved
 
     def raise_where(self, here, site, kind, text):
-        """``raise kind(text)`` for the active lanes in which ``here`` holds."""
+        """Carry out ``raise kind(text)`` for the active lanes in which ``here`` holds."""
         if not here.any():
             return
         saved = self.unit.mask
@@ -104,7 +106,7 @@ class Language:
         self.unit.mask = saved
 
     def raise_(self, site, kind, text):
-        """``raise kind(text)``: stops the kernel if a thread reaches it."""
+        """Carry out ``raise kind(text)``, which stops the kernel if a thread reaches it."""
         if not self.unit.mask.any:
             return
         active = True if self.unit.mask.array is None else self.unit.mask.array
@@ -128,5 +130,5 @@ class Language:
 
 
 def same_tuple(like: tuple, values) -> tuple:
-    """A tuple of ``values``; a named tuple if ``like`` is one."""
+    """Return a tuple of ``values``, or a named tuple if ``like`` is one."""
     return type(like)(*values) if hasattr(like, "_fields") else tuple(values)

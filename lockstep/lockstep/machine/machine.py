@@ -61,7 +61,8 @@ class Site(NamedTuple):
     function: str
     line: int
     op: str
-    stays: int | None = None  # local arrays of more elements may leave the registers by it; None: none do
+    # Local arrays with more elements than this may leave the registers here; None if none do.
+    stays: int | None = None
     file: str = ""
     column: int = -1
     one_constant: bool = False  # whether the index is a single integer that Numba knows, as for a record
@@ -95,42 +96,43 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         self._shapes: dict = {}  # (rows, columns) of a chunk -> its geometry, what such chunks share
 
         # Counts.
-        self.folding = counts_only  # may iterations be skipped?
+        self.folding = counts_only  # Whether iterations may be counted without running them.
         self.tally = self.tallies.add if log is None else log.tally
         self.lane_counts = LaneCounts(self)  # accesses of lanes that run apart
 
         # Races.
         self.races = RacesInGlobalMemory(self, "global" in exact)
-        self.strict = strict  # do stores of equal values race as well?
+        self.strict = strict  # Whether stores of equal values count as a race as well.
         self.exact = exact  # "shared", "global": memories whose races are found access by access
         self.examined = examined  # in shared memory, only these arrays, by their families
         self.happens_before = HappensBefore(block[0] * block[1] * block[2]) if exact else None
-        self.fine_order = False  # has a fence or a flag been met, so that only the exact way can tell races?
+        self.fine_order = False  # Whether a fence or a flag was met, so that only the exact way finds races.
         self.doubts: set[str] = set()  # memories where the exact way is needed to tell
         self.suspects: set = set()  # shared arrays in which there may be races, by their families
 
         # Units that wait for each other.
-        self.scheduler: Scheduler | None = None  # None in lock-step
-        self.apart = self.lanes_apart = False  # do units run apart, and are they single lanes?
-        self.asynchronous = False  # do warps with mbarriers, copies and products of their own run?
+        self.scheduler: Scheduler | None = None  # It is None in lock-step.
+        self.apart = self.lanes_apart = False  # Whether units run apart, and whether they are single lanes.
+        self.asynchronous = False  # Whether warps with mbarriers, copies and products of their own run.
         self.looks = Looks(self)
 
         # What is reported.
         self.reporter = Reporter(self)
-        self.report_float64 = True  # does float64 deserve advice, as no array of the launch holds it?
+        # Whether float64 deserves advice, because no array of the launch holds it.
+        self.report_float64 = True
         self.printed: list[str] = []  # shown when the launch has ended, as on a GPU
         self.last_watcher = None  # the trace
 
     # ---- chunks of blocks ----
 
     def start(self, z, y, x, rows, columns):
-        """Prepare for the blocks (x.., y.., z) of a chunk: fresh shared memory, all threads at the start."""
+        """Prepare for the blocks (x.., y.., z) of a chunk: new shared memory, and all threads at the start."""
         shape = rows, columns
         if shape not in self._shapes:
             self._shapes[shape] = Geometry(self.block, rows, columns), {}
         geometry, memos = self._shapes[shape]
         epoch = self.chunk.epoch if self.chunk is not None else 0
-        if type(epoch) is not int:  # the blocks before have passed different barriers
+        if type(epoch) is not int:  # The blocks before may have passed other barriers.
             epoch = int(epoch.max())
         self.chunk = Chunk(self.grid, geometry, (z, y, x), epoch, memos)
         self.unit = Unit(geometry.all_threads)
@@ -141,7 +143,7 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
             self.prepare_warps()
 
     def end(self):
-        """The blocks of the chunk are done."""
+        """Finish a chunk whose blocks have all ended."""
         if self.log is None:
             self.chunk.shared_races.barrier(self.chunk.geometry.all_threads)
         self.chunk.absences.end()
@@ -151,7 +153,7 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
     # ---- counts ----
 
     def count_arithmetic(self, site, name, dtype, per_lane=1):
-        """Count an operation of every active lane; ``per_lane``: how many of them one instruction does."""
+        """Count an operation of every active lane, ``per_lane`` of them per instruction."""
         key = OperationsKey(site, name, dtype.char, self.unit.mask.serial, self.unit.batch, per_lane)
         self.tally(key, self.unit.mask)
         if dtype == FLOAT64 and self.report_float64:
@@ -171,7 +173,9 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         )
 
     def fold(self, loop, state):
-        """At the end of an iteration: the variables after it, or after those counted without running."""
+        """End an iteration: return the variables after it, or after the iterations that are counted without
+        running.
+        """
         if loop.fold is None:
             loop.fold = Fold(self)
             return state
@@ -181,11 +185,14 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
     # ---- variables ----
 
     def assign(self, new, old, region):
-        """A variable's value after ``x = new`` in the active lanes; ``region``: all lanes that use it."""
+        """Return a variable's value after ``x = new`` in the active lanes.
+
+        ``region`` has all lanes that use it.
+        """
         return new if self.unit.mask is region else self.merge(new, old)
 
     def merge(self, new, old):
-        """``new`` in the active lanes, ``old`` in the others."""
+        """Return ``new`` in the active lanes and ``old`` in the others."""
         mask = self.unit.mask
         if mask.array is None or old is self.unbound or new is old:
             return new
@@ -218,7 +225,7 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
 
     @staticmethod
     def _pattern_of(mask) -> lanes.Pattern:
-        """The active lanes, as a pattern."""
+        """Return the active lanes as a pattern."""
         if "pattern" not in mask.memo:
             mask.memo["pattern"] = lanes.Pattern(mask.array)
         return mask.memo["pattern"]
@@ -236,7 +243,7 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         return state
 
     def start_copy(self, site, destination, where, source, source_where, width, valid_bytes):
-        """cp.async: read ``valid_bytes`` (the rest is zero) now, write all of it at the wait for the copy."""
+        """Start a cp.async: read ``valid_bytes`` now (the rest is zero), and write at the wait for the copy."""
         values = self._copied_values(site, source, source_where, width, valid_bytes)
         pattern, offset, mask = self._locate(site, destination, where, width, "writes", from_the_end=False)
         access = self._account(site, destination, "store", pattern, offset, mask, width)
@@ -245,7 +252,10 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
             self.chunk.async_copies.start(access, values)
 
     def _copied_values(self, site, source, where, width, valid_bytes):
-        """The values to write: elements that are read, then zeros. Lanes that read as many read together."""
+        """Return the values to write: elements read, then zeros.
+
+        Lanes that read equally many read together.
+        """
         saved, zero = self.unit.mask, source.dtype.type(0)
         valid = self.floordiv(None, valid_bytes, source.dtype.itemsize)
         low, high = (valid.low, valid.high) if type(valid) is Lanes else (int(valid), int(valid))
@@ -263,7 +273,7 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         return arriving
 
     def land(self, access: Access, values):
-        """An asynchronous copy arrives."""
+        """Write the values of an asynchronous copy that has arrived."""
         for step, value in enumerate(values):
             access.storage.scatter(access.pattern, access.offset + step, self.plain(value), access.mask)
         self.chunk.shared_races.note(access._replace(phase=self.unit.phase))

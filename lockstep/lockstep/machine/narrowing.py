@@ -16,7 +16,7 @@ from lockstep.memory.storage import ChosenArray, DeviceArray, Unbound
 from lockstep.values.geometry import WARP, Geometry
 from lockstep.values.lanes import Lanes, Mask, Pattern
 
-_AS_IT_IS = (bool, int, float, complex, np.generic, Unbound, type(None))  # the same for all lanes
+_AS_IT_IS = (bool, int, float, complex, np.generic, Unbound, type(None))  # It is the same for all lanes.
 
 
 class FewLanes(Geometry):
@@ -69,7 +69,10 @@ class Aside:
     # ---- from wide to narrow ----
 
     def few(self, value):
-        """A value of the chosen lanes only; raises _Unknown for what is neither number nor array."""
+        """Return a value for the chosen lanes alone.
+
+        Raise _Unknown for what is neither a number nor an array.
+        """
         if isinstance(value, _AS_IT_IS):
             return value
         if type(value) is Lanes:
@@ -93,7 +96,10 @@ class Aside:
     # ---- from narrow to wide ----
 
     def spread(self, value):
-        """A value of the chosen lanes at their places; other lanes get the first lane's."""
+        """Return a value with the chosen lanes at their places.
+
+        The other lanes get the first lane's value.
+        """
         if type(value) is Lanes:
             array = value.pattern.array
             return (
@@ -113,7 +119,7 @@ class Aside:
         return wide
 
     def mask(self, narrow: Mask | None) -> Mask:
-        """The lanes of a narrow mask in the wide geometry."""
+        """Return the lanes of a narrow mask in the wide geometry."""
         wide = np.zeros(self.shape, bool)
         if narrow is not None:
             wide.reshape(-1)[self.chosen] = np.broadcast_to(narrow.array, narrow.geometry.shape).reshape(-1)
@@ -121,27 +127,27 @@ class Aside:
 
 
 class _Unknown(Exception):
-    """A value that cannot be narrowed."""
+    """Raised for a value that cannot be narrowed."""
 
 
 class Narrowing:
     """The machine's loops go from all lanes to few, and back."""
 
-    fewest_lanes = 1024  # with fewer, the length of an array hardly matters
+    fewest_lanes = 1024  # With fewer lanes, the length of an array hardly matters.
     look_every = 8  # iterations between two looks at how many lanes are left
 
     def few_are_left(self, loop) -> bool:
-        """Is it time to put the lanes aside that have left the loop?"""
+        """Return whether it is time to put aside the lanes that have left the loop."""
         loop.look_at = loop.iterations + self.look_every
         if self.log is not None or self.chunk.tracing or self.scheduler is not None or self.unit.batch:
             return False
-        if type(self.chunk.epoch) is not int:  # the blocks have passed different barriers
+        if type(self.chunk.epoch) is not int:  # The blocks may have passed different barriers.
             return False
         mask, lanes = self.unit.mask, self.chunk.geometry.lanes
         return mask.array is not None and lanes >= self.fewest_lanes and 2 * mask.active() <= lanes
 
     def narrow(self, loop, state: tuple) -> tuple:
-        """The variables of a loop, at the top of an iteration, for its active lanes alone."""
+        """Return the variables of a loop for its active lanes alone, at the top of an iteration."""
         loop.sparse = False
         if self.unit.batch:
             return state
@@ -163,7 +169,7 @@ class Narrowing:
         return few
 
     def widen(self, loop, state: tuple) -> tuple:
-        """The variables of a narrowed loop for all lanes again."""
+        """Return the variables of a narrowed loop for all lanes again."""
         aside, loop.aside = loop.aside, None
         live, broken = aside.mask(loop.live), aside.mask(loop.broken)
         self.chunk.geometry, self.chunk.ids = aside.geometry, aside.ids
@@ -174,7 +180,8 @@ class Narrowing:
         self.unit.mask = self.chunk.geometry.mask(everyone)
         state = tuple(
             wide if new is narrow else self.merge(aside.spread(new), wide)
-            for new, narrow, wide in zip(state, aside.narrow, aside.wide)  # the iteration's own value is over
+            # The value of this iteration is not needed any more.
+            for new, narrow, wide in zip(state, aside.narrow, aside.wide)
         )
         loop.items = aside.items if loop.items is None else aside.spread(loop.items)
         loop.broken = broken if aside.broken is None else aside.broken.plus(broken)

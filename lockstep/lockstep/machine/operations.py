@@ -1,4 +1,4 @@
-"""What the operations of a kernel mean, whoever carries them out.
+"""Defines the operations of a kernel, for the machine and for the inference of types.
 
 :class:`~lockstep.machine.machine.Machine` carries them out in all lanes.
 :class:`~lockstep.types.inference.Typing` only finds the types of what they give.
@@ -53,7 +53,10 @@ class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Vie
     # ---- calls ----
 
     def call(self, site, function, /, *arguments, **keywords):
-        """A call in the kernel's source; ``machine.site`` tells the function where it was called."""
+        """Carry out a call in the kernel's source.
+
+        ``machine.site`` tells the function where it was called.
+        """
         self.unit.site = site
         try:
             return function(self, *arguments, **keywords)
@@ -67,14 +70,14 @@ class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Vie
 
     @staticmethod
     def function_in(value, name):
-        """The device function, or the atomic operation, that a variable holds."""
+        """Return the device function or the atomic operation that a variable holds."""
         atomic = isinstance(value, Emulation) and value.reads and value.writes
         if not atomic and getattr(value, "kind", None) != "device":
             raise KernelTypeError(f"{name} is a variable, and holds no device function that could be called")
         return value
 
     def unpack(self, site, values, count):
-        """``a, b = values``, a tuple or an array; ``site``: where the elements of an array are read."""
+        """Return the values of ``a, b = values``, a tuple or an array, whose elements are read at ``site``."""
         if isinstance(values, ARRAYS):
             if not self.only_types and np.any(self.plain(self.length(values)) != count):
                 raise KernelTypeError(
@@ -87,19 +90,19 @@ class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Vie
 
     @property
     def site(self) -> int:
-        """The place in the source of the call that is executed."""
+        """Return the place in the source of the call that is executed."""
         return self.unit.site
 
     # ---- numbers that must be the same for all lanes ----
 
     def active_values(self, value) -> np.ndarray:
-        """An integer's values in all active lanes of all running blocks."""
+        """Return an integer's values in all active lanes of all running blocks."""
         mask, shape = self.unit.mask, self.chunk.geometry.shape
         numbers = np.broadcast_to(np.asarray(self.plain(value), np.int64), shape)
         return numbers.reshape(-1) if mask.array is None else numbers[np.broadcast_to(mask.array, shape)]
 
     def uniform_value(self, number):
-        """The one value of ``number``: all active lanes must hold the same."""
+        """Return the one value of ``number``, which must be the same in all active lanes."""
         if type(number) is not Lanes:
             return number
         values = np.unique(self.active_values(number))

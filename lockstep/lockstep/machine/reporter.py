@@ -1,4 +1,4 @@
-"""Reports of what lanes do wrong: each names the first of them, its block and the element."""
+"""Reports what lanes do wrong. A report names the first such lane, its block and the element."""
 
 import numpy as np
 

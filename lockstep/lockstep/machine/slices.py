@@ -1,4 +1,4 @@
-"""Where the rows and slices of arrays begin and end in each lane, and what is stored to a whole slice."""
+"""Finds where rows and slices of arrays begin and end in each lane, and stores to whole slices."""
 
 from lockstep.errors import KernelTypeError
 from lockstep.findings import place
@@ -16,7 +16,7 @@ class Slices:
     # ---- where parts begin and end ----
 
     def within_views(self, site, array, mask, verb):
-        """The lanes whose view of the array begins inside of it; reports the others."""
+        """Return the lanes whose view begins inside the array, and report the others."""
         for escape in array.escapes:
             culprits = mask.where(escape.lanes)
             if culprits.any:
@@ -34,7 +34,7 @@ class Slices:
         self.reporter.lanes("out_of_bounds", site, array, culprits, escape.index, sentence)
 
     def _row(self, site, base, axis, position, index) -> tuple:
-        """The position of a row, counted from the start, and the escapes of lanes that name no row."""
+        """Return the position of a row, counted from the start, and the escapes of lanes that name no row."""
         extent = base.shape[axis]
         if type(position) is not Lanes:
             position = self._index_number(position)
@@ -56,7 +56,7 @@ class Slices:
         return position, (Escape(as_lanes(outside), base, axis, shown),)
 
     def _bounds(self, part: slice, extent) -> tuple:
-        """(first index, length, step) of a slice of an axis, as Python computes them, in each lane."""
+        """Return (first index, length, step) of a slice of an axis in each lane, as Python computes them."""
         step = 1 if part.step is None else part.step
         step = self._index_number(step) if type(step) is not Lanes else self._same(step)
         if step == 0:
@@ -83,7 +83,7 @@ class Slices:
         return self._settled(start), self._settled(self.maximum(None, length, 0)), step
 
     def _noted_inside(self, bounds, extent) -> tuple | None:
-        """The same for numbers that need no clamping; notes how far they are from it."""
+        """Return the same for bounds that need no clamping, and note how far they are from it."""
         start, stop = (usual if b is None else b for b, usual in zip(bounds, (0, extent)))
         distances = start, stop - start, extent - stop
         if min(distances) < 0:
@@ -106,7 +106,7 @@ class Slices:
     # ---- assigning to parts ----
 
     def assign_part(self, site, base, index, value):
-        """``x[a:b] = 0``, ``row[:] = other``: each thread stores the elements one after another.
+        """Carry out ``x[a:b] = 0`` or ``row[:] = other``: each thread stores the elements one after another.
 
         Counted as that many stores, and as many loads if the value is an array.
         """
@@ -124,7 +124,7 @@ class Slices:
             self.write(site, target, where, read(where))
 
     def _source(self, site, target, value):
-        """A function that gives the value to store at an index of the target."""
+        """Return a function that gives the value to store at an index of the target."""
         if isinstance(value, ARRAYS):
             shape = self.attribute(value, "shape")
             self._check_fits(shape, target)
@@ -163,7 +163,7 @@ class Slices:
         return any(array.storage.serial == target.storage.serial for array in arrays)
 
     def _positions(self, site, shape):
-        """Every index of this shape in turn, each under the mask of the lanes that have it."""
+        """Yield every index of this shape, each under the mask of the lanes that have it."""
         loop = self.loop(self.sites[site].line, None)
         yield from self._positions_under(loop, shape)
         self.unit.mask = loop.entry

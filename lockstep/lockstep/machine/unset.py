@@ -1,4 +1,4 @@
-"""What a lane reads from a variable that it has not set, since only other lanes ran the assignment.
+"""Gives garbage to lanes that read a variable before they set it, when only other lanes have set it.
 
 :mod:`lockstep.types.unset_reads` finds such reads in the source.
 """
@@ -15,7 +15,7 @@ class Unset:
     """The machine's reads of variables that only some lanes have set."""
 
     def checked(self, site, value, is_set, *lines):
-        """A variable's value where some lanes may not have set it; ``is_set``: whether, lane by lane.
+        """Return the value of a variable that some lanes may not have set. ``is_set`` tells which lanes have.
 
         ``lines``: where it is set. The lanes that have not set it read garbage.
         """
@@ -37,7 +37,7 @@ class Unset:
         return value
 
     def present(self, site, value, is_none):
-        """The value of a variable, or None if it ``is_none`` in all lanes that read; they must agree."""
+        """Return a variable's value, or None if it ``is_none`` in all lanes that read it. They must agree."""
         if is_none is False or self.log is not None:
             return value
         if is_none is True:
@@ -54,7 +54,7 @@ class Unset:
         )
 
     def _never_set(self, site, lines):
-        """A value for a variable that no lane has set, of the type that it would have."""
+        """Return a value for a variable that no lane has set, of the type that it would have."""
         kind = self.unset_kinds.get(site)
         if kind is None:
             name = self.sites[site].op
@@ -62,7 +62,7 @@ class Unset:
         return _of_kind(kind, unknown if self.log is not None else garbage)
 
     def _about_unset(self, site, missing, lines) -> tuple:
-        """(a sentence about the first thread that reads what it has not set, its block, the thread)."""
+        """Return (a sentence about the first thread that reads what it has not set, its block, the thread)."""
         name, (_, block, thread) = self.sites[site].op, self.reporter.first_lane(missing)
         who = thread_name(thread, block)
         sentence = (
@@ -93,7 +93,7 @@ def _of_kind(kind, make):
 
 
 def _garbage_like(value):
-    """Garbage of the type of a number, or of a tuple of numbers; an array in it stays what it is."""
+    """Return garbage of the type of a number, or of a tuple of numbers. An array in it stays what it is."""
     if isinstance(value, tuple):
         parts = map(_garbage_like, value)
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)

@@ -1,4 +1,4 @@
-"""Arrays as values in a kernel: rows and slices, attributes and methods, variables that hold one of several.
+"""Handles arrays as values: rows and slices, attributes and methods, variables that hold one of several.
 
 Nothing here reads or writes an element, except where a whole slice is assigned.
 """
@@ -40,7 +40,7 @@ class Views:
     # ---- parts of arrays ----
 
     def view(self, site, base, index):
-        """``a[i]``, ``a[:, j]``, ``x[i:j]``, ``x[::-1]``, ``a[..., 0]``: a part of an array, not read."""
+        """Return a part of an array without reading it: ``a[i]``, ``a[:, j]``, ``x[::-1]``, ``a[..., 0]``."""
         if isinstance(base, tuple):
             return self._part_of_tuple(base, index)
         if type(base) is ChosenArray:
@@ -59,7 +59,7 @@ class Views:
         row = base.rows.get(given) if numbers else None
         if row is None:
             row = self._new_part(site, base, given)
-            if numbers and _inside(given, base.shape):  # the others are reported each time
+            if numbers and _inside(given, base.shape):  # The other lanes are reported each time.
                 base.rows[given] = row
         return row
 
@@ -97,7 +97,7 @@ class Views:
         return tuple(values[index])
 
     def _settled(self, number):
-        """An int if all active lanes hold the same."""
+        """Return an int if all active lanes hold the same, else the value as it is."""
         if type(number) is not Lanes:
             return int(number)
         reach = self.unit.mask.extent(number.pattern)
@@ -108,7 +108,7 @@ class Views:
     # ---- attributes and methods ----
 
     def attribute(self, value, name, site=None):
-        """``value.shape``, the fields of a named tuple, and the x, y, z and w of a vector."""
+        """Return ``value.shape`` and other attributes, a field of a named tuple, or x, y, z or w of a vector."""
         if isinstance(value, ARRAYS):
             return self._attribute_of_array(value, name)
         if isinstance(value, tuple) and name in getattr(value, "_fields", ()):
@@ -153,7 +153,7 @@ class Views:
 
     @staticmethod
     def _parts(array, name) -> DeviceArray:
-        """``array.real`` or ``array.imag``: a view of every second number."""
+        """Return ``array.real`` or ``array.imag``, a view of every second number."""
         if array.dtype.kind != "c":
             if name == "real":
                 return array
@@ -182,7 +182,7 @@ class Views:
         return size
 
     def length(self, value):
-        """``len(value)``."""
+        """Return ``len(value)``."""
         if isinstance(value, (tuple, RecordArray)):
             return len(value)
         if not isinstance(value, ARRAYS):
@@ -193,7 +193,7 @@ class Views:
         return shape[0]
 
     def method(self, site, value, name, *arguments):
-        """``value.name(...)`` of an array or a number, and ``x.dtype.type(...)``."""
+        """Carry out ``value.name(...)`` of an array or a number, and ``x.dtype.type(...)``."""
         if isinstance(value, Type) and name == "type":
             return value(self, *arguments)
         if name == "conjugate" and dtype_of(value) not in (None, BOOL) and not arguments:
@@ -282,7 +282,9 @@ class Views:
 
     @staticmethod
     def _check_view(array, old, new):
-        """Elements of another size: the last axis must be contiguous, and hold whole elements."""
+        """Refuse a view with elements of another size if the last axis is not contiguous or would split
+        elements.
+        """
         extent = array.shape[-1] if array.shape else None
         steps = [step * old % new for step in array.strides[:-1]]
         starts = [array.offset * old % new]
@@ -309,15 +311,15 @@ class Views:
     # ---- loops over arrays ----
 
     def items(self, site, value):
-        """What ``for ... in value`` goes over: the elements of an array, or its rows."""
+        """Return what ``for ... in value`` runs over: the elements of an array, or its rows."""
         return Elements(site, value, self.length(value)) if isinstance(value, ARRAYS) else value
 
     # ---- one of several arrays ----
 
     def join_arrays(self, chosen: Pattern, new, old):
-        """Lane by lane ``new`` where chosen, else ``old``."""
+        """Return, lane by lane, the array ``new`` where chosen and ``old`` elsewhere."""
         if new is old or not (isinstance(new, ARRAYS) and isinstance(old, ARRAYS)):
-            return new  # an array and a number: two variables of one name, in a kernel that Numba compiles
+            return new  # Numba compiles an array and a number under one name as two variables.
         if type(new) is type(old) is DeviceArray:
             if _joinable(new, old):
                 return self._joined(chosen, new, old)
@@ -335,7 +337,7 @@ class Views:
         return arrays[0] if len(arrays) == 1 else ChosenArray(tuple(arrays), Pattern(which))
 
     def _joined(self, chosen: Pattern, new: DeviceArray, old: DeviceArray) -> DeviceArray:
-        """Two views of one memory as one view, which begins elsewhere in each lane."""
+        """Return two views of one memory as one view, which may begin elsewhere in each lane."""
         first, second = (Lanes(a.pattern or ZERO, a.offset) for a in (new, old))
         start = self._choose_integers(chosen, first, second, INT64)
         pattern, offset = lanes.split(start)
@@ -355,7 +357,7 @@ class Views:
         )
 
     def settled_choice(self, chosen: ChosenArray):
-        """The array that all active lanes hold; the choice itself if they differ: all of one type."""
+        """Return the array that all active lanes hold. If they differ, return the choice, all of one type."""
         held = [
             array
             for position, array in enumerate(chosen.arrays)
@@ -373,7 +375,7 @@ class Views:
         return chosen
 
     def each_choice(self, chosen: ChosenArray, action):
-        """``action(array)`` for each of the arrays, under the mask of the lanes that hold it."""
+        """Return ``action(array)`` for each of the arrays, under the mask of the lanes that hold it."""
         settled = self.settled_choice(chosen)
         if settled is not chosen:
             return action(settled)
@@ -390,14 +392,14 @@ class Views:
     # ---- conditions ----
 
     def either(self, condition, a, b):
-        """``a`` where the condition holds, else ``b``; both are computed."""
+        """Return ``a`` where the condition holds, else ``b``. Both are computed."""
         if type(condition) is bool:
             return a if condition else b
         return self.choose(condition, a, b)
 
     @staticmethod
     def any_of(a, b):
-        """``a or b`` of two conditions."""
+        """Return ``a or b`` of two conditions."""
         if type(a) is bool or type(b) is bool:
             return True if a is True or b is True else b if a is False else a
         return lanes.bitwise("|", a, b)
@@ -416,7 +418,7 @@ METHODS = {
 
 
 def _leaves(array, where: np.ndarray):
-    """(lanes as booleans, array) of each array that a variable holds in these lanes."""
+    """Return (lanes as booleans, array) for each array that a variable holds in these lanes."""
     if type(array) is DeviceArray:
         return [(where, array)]
     return [(where & (array.which.array == p), leaf) for p, leaf in enumerate(array.arrays)]
@@ -435,7 +437,7 @@ def _limited(escapes: tuple, where: np.ndarray) -> tuple:
 
 
 def _without_ellipsis(base: DeviceArray, index: tuple) -> tuple:
-    """The index with slices in place of an ellipsis."""
+    """Return the index with slices in place of an ellipsis."""
     if len(index) <= base.ndim and not any(part is ... for part in index):
         return index
     places = [position for position, part in enumerate(index) if part is ...]
@@ -458,12 +460,12 @@ def _inside(index: tuple, shape: tuple) -> bool:
 
 
 def _layout(base: DeviceArray, index: tuple) -> str:
-    """Numba's layout of a view: a part of an array keeps its layout if its type alone says so."""
+    """Return Numba's layout of a view. A part of an array keeps the layout only if its type says so."""
     return _layout_of(base.layout, base.ndim, tuple(map(_kind_of_part, index)))
 
 
 def _kind_of_part(part) -> str:
-    """What one part of an index is, as far as a view's layout depends on it."""
+    """Return the kind of one part of an index, as far as a view's layout depends on it."""
     if part is None or part is ...:
         return "new" if part is None else "rest"
     return ("slice" if part.step is None else "steps") if isinstance(part, slice) else "number"
@@ -489,6 +491,9 @@ def _layout_of(layout: str, ndim: int, index: tuple) -> str:
 
 
 def shape_in_words(shape) -> str:
-    """``4 by 8 elements``; an extent that differs from lane to lane is shown as several numbers."""
+    """Return a shape in words: ``4 by 8 elements``.
+
+    An extent that differs between lanes has several numbers.
+    """
     shown = " by ".join(f"{e.low} to {e.high}" if type(e) is Lanes else str(e) for e in shape)
     return f"{shown or 'no'} elements"
