@@ -1,4 +1,4 @@
-"""What one memory instruction of one warp costs: sectors, cache lines, bank conflicts.
+"""Computes what one memory instruction of one warp costs: sectors, cache lines, bank conflicts.
 
 The rules were held against an H200's hardware counters (``lockstep/recorded`` has the measurements):
 
@@ -46,7 +46,7 @@ class SharedCost(NamedTuple):
 def global_cost(
     addresses: np.ndarray, active: np.ndarray | None, size: int, aligned: bool = True
 ) -> GlobalCost:
-    """Cost of warps whose lanes access ``size`` bytes at ``addresses`` (warps, 32), in bytes.
+    """Return the cost of warps whose lanes access ``size`` bytes at ``addresses`` (warps, 32), in bytes.
 
     ``aligned``: every address is a multiple of ``size``, so that no access spans two sectors.
     """
@@ -71,7 +71,7 @@ def _drop_idle(values: np.ndarray, active: np.ndarray | None):
 
 
 def _distinct(units: np.ndarray, active: np.ndarray | None) -> int:
-    """The number of different units that the active lanes of each row touch, summed over the rows."""
+    """Return the number of different units that the active lanes of each row touch, summed over the rows."""
     if len(units) == 0:
         return 0
     if active is not None:
@@ -82,13 +82,13 @@ def _distinct(units: np.ndarray, active: np.ndarray | None) -> int:
 
 
 def _fill_idle(units: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Idle lanes copy an active lane of their warp, so that they add nothing."""
+    """Let idle lanes copy an active lane of their warp, so that they add nothing."""
     first = units[np.arange(len(units)), active.argmax(axis=1)]
     return np.where(active, units, first[:, None])
 
 
 def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str) -> SharedCost:
-    """Cost of warps whose lanes access ``bits`` bits, starting at the 32-bit words ``words`` (warps, 32)."""
+    """Return the cost of warps whose lanes access ``bits`` bits from the 32-bit words ``words`` (warps, 32)."""
     words, active = _drop_idle(words, active)
     if active is None:
         active = np.ones(words.shape, bool)
@@ -101,14 +101,14 @@ def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str
 
 
 def sectors_per_warp(addresses: np.ndarray, active: np.ndarray, size: int) -> np.ndarray:
-    """The sectors that each warp touches, as in :func:`global_cost`; every warp has an active lane."""
+    """Return the sectors that each warp touches, as in :func:`global_cost`. Every warp has an active lane."""
     ends = np.concatenate([addresses, addresses + size - 1], axis=1) >> _SECTOR_BITS
     sectors = np.sort(_fill_idle(ends, np.concatenate([active, active], axis=1)), axis=1)
     return 1 + np.count_nonzero(sectors[:, 1:] != sectors[:, :-1], axis=1)
 
 
 def wavefronts_per_warp(words: np.ndarray, active: np.ndarray, bits: int, op: str) -> np.ndarray:
-    """The wavefronts of each warp, as in :func:`shared_cost`."""
+    """Return the wavefronts of each warp, as in :func:`shared_cost`."""
     found = np.zeros(len(words), np.int64)
     for size, members in _by_group_size(words, active, bits, op):
         depth = _bank_depth(*_words_of_groups(words[members], active[members], bits, size))
@@ -131,14 +131,14 @@ def _by_group_size(words, active, bits, op):
 
 
 def _words_of_groups(words, active, bits, size):
-    """All words of each group of lanes, (groups, words), and which of them an active lane accesses."""
+    """Return all words of each group of lanes, (groups, words), and which of them an active lane accesses."""
     width = max(bits // 32, 1)
     spread = (words[:, :, None] + np.arange(width)).reshape(-1, size * width)
     return spread, np.repeat(active, width, axis=1).reshape(-1, size * width)
 
 
 def _bank_depth(words: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """The largest number of different words in one bank, for each group."""
+    """Return the largest number of different words in one bank, for each group."""
     groups = len(words)
     busy = active.any(axis=1)
     words = np.sort(_fill_idle(words, active), axis=1)
@@ -150,13 +150,13 @@ def _bank_depth(words: np.ndarray, active: np.ndarray) -> np.ndarray:
 
 
 def matrix_wavefronts(addresses: np.ndarray) -> int:
-    """Wavefronts of reading matrices of 8 rows of 16 bytes, which start at ``addresses`` (matrices, 8)."""
+    """Return the wavefronts of reading matrices of 8 rows of 16 bytes at ``addresses`` (matrices, 8)."""
     words = (addresses[:, :, None] // WORD + np.arange(16 // WORD)).reshape(len(addresses), BANKS)
     return int(_bank_depth(words, np.ones(words.shape, bool)).sum())
 
 
 def wavefronts(word_indices, bits: int = 32, op: str = "load") -> int:
-    """Wavefronts of one shared-memory instruction of one warp.
+    """Return the wavefronts of one shared-memory instruction of one warp.
 
     ``word_indices``: the first 32-bit word that each of the 32 lanes accesses, -1 for an inactive lane.
     ``bits``: width of each lane's access, 8 to 128. ``op``: "load" or "store".

@@ -1,4 +1,4 @@
-"""Counting without running everything: iterations that repeat the same accesses are counted once.
+"""Counts without running everything: iterations that repeat the same accesses are counted once.
 
 While the emulator only counts, everything it tallies goes through a log. A loop is periodic once three
 periods in a row (of one or more iterations) have logged the same entries, and every number in them has moved
@@ -16,7 +16,7 @@ import numpy as np
 from lockstep.memory.storage import ChosenArray, DeviceArray
 from lockstep.values.lanes import ZERO, Lanes, compare, comparison, split
 
-LONGEST_PERIOD = 136  # steps of one byte cross a cache line in 128 iterations; a few more to spare
+LONGEST_PERIOD = 136  # Steps of one byte cross a cache line in 128 iterations. A few are added.
 
 
 class Log:
@@ -89,12 +89,13 @@ class Fold:
                 skipped = self._jump(length, None if room is None else room // length)
                 if skipped:
                     return skipped * length, self._restart(state, length, skipped)
-                self.pause = iterations + 4 * length  # the loop ends soon: do not try in every iteration
+                # The loop ends soon, so it is not tried in every iteration.
+                self.pause = iterations + 4 * length
                 return 0, state
         return 0, state
 
     def _period(self, length, back):
-        """Slices of the keys and numbers of the period that ended ``back`` periods ago."""
+        """Return slices of the keys and numbers of the period that ended ``back`` periods ago."""
         last = len(self.marks) - 1 - back * length
         (k0, n0), (k1, n1) = self.marks[last - length], self.marks[last]
         return slice(k0, k1), slice(n0, n1)
@@ -105,7 +106,7 @@ class Fold:
         entries = end - first
         if first - second != entries or second - marks[-1 - 3 * length][0] != entries:
             return False
-        if entries and log.keys[end - 1] != log.keys[first - 1]:  # if any keys differ, these mostly do
+        if entries and log.keys[end - 1] != log.keys[first - 1]:  # If any keys differ, these mostly do.
             return False
         (k0, n0), (k1, n1), (k2, n2) = (self._period(length, back) for back in (0, 1, 2))
         if any(kept[k0] != kept[k1] or kept[k1] != kept[k2] for kept in (log.keys, log.weights)):
@@ -141,7 +142,7 @@ class Fold:
 
 
 def _steady(a, b, c) -> bool:
-    """Do three values of a variable, one period apart, move by the same step?"""
+    """Return whether three values of a variable, one period apart, move by the same step."""
     if type(a) is not type(b) or type(b) is not type(c):
         return False
     if isinstance(a, tuple):
@@ -172,7 +173,7 @@ def _same(a, b) -> bool:
 
 
 def _shift(a, b, times):
-    """``a`` after ``times`` more steps of the size from b to a."""
+    """Return ``a`` after ``times`` more steps of the size from ``b`` to ``a``."""
     if isinstance(a, tuple):
         return tuple(_shift(x, y, times) for x, y in zip(a, b))
     if type(a) is int or isinstance(a, np.integer):
@@ -190,7 +191,7 @@ def _shift(a, b, times):
 
 
 def _steps_until(value, step, low, high):
-    """How often ``step`` may be added before ``value`` leaves low..high (None: no bound on that side)."""
+    """Return how often ``step`` may be added before ``value`` leaves low..high (None: no bound on that side)."""
     if step > 0 and high is not None:
         return (high - value) // step
     if step < 0 and low is not None:
@@ -199,7 +200,7 @@ def _steps_until(value, step, low, high):
 
 
 def margins(op, a, b, outcome) -> tuple:
-    """(difference of the offsets, the lowest and the highest value for which the outcome stays the same)."""
+    """Return (difference of the offsets, lowest and highest value for which the outcome stays the same)."""
     pattern, threshold = comparison(a, b)
     difference, low, high = -threshold, pattern.low, pattern.high
     if type(outcome) is not bool:
@@ -209,7 +210,7 @@ def margins(op, a, b, outcome) -> tuple:
     elif op in ("<", ">="):
         first, last = (None, -1 - high) if outcome == (op == "<") else (-low, None)
     elif (op == "==") == outcome:
-        first = last = difference  # they are equal: any step may change the outcome
+        first = last = difference  # They are equal, so any step may change the outcome.
     elif difference + low > 0:
         first, last = 1 - low, None
     else:

@@ -1,4 +1,4 @@
-"""Accesses of lanes that run one at a time, counted as those of warps.
+"""Counts accesses of lanes that run one at a time as those of warps.
 
 The lanes of a warp execute an instruction together unless something has separated them. So the n-th
 execution of a line by each of a warp's lanes counts as one request. Lanes that have left a loop one by one,
@@ -36,7 +36,7 @@ class LaneCounts:
         unit.segment, unit.executed = segment, Counter()
 
     def settle(self):
-        """The running block has ended: tally its accesses."""
+        """Tally the accesses of the running block, which has ended."""
         machine = self.machine
         here = [key for key in self.accesses if key[0] == machine.chunk.origin]
         for key in here:

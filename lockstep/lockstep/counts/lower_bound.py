@@ -1,4 +1,4 @@
-"""What a kernel costs at least once it is compiled: accesses that the compiler may merge or leave out.
+"""Computes what a compiled kernel costs at least: the compiler may merge accesses or leave them out.
 
 A report counts what the source says. A compiler may do less; following each thread shows the least:
 
@@ -89,10 +89,10 @@ class LowerBound:
             self._note(machine, access, size, part * size)
 
     def record_barrier(self, machine, site):
-        """Barriers are counted elsewhere."""
+        """Do nothing, because barriers are counted elsewhere."""
 
     def ordered(self, machine):
-        """The active lanes pass a barrier or a fence: they forget what they have loaded and stored."""
+        """Forget what the active lanes have loaded and stored, because they pass a barrier or a fence."""
         if machine.unit.mask is machine.chunk.geometry.all_threads and not machine.apart:
             self.settle()
             return
@@ -105,7 +105,7 @@ class LowerBound:
         active = np.broadcast_to(True if access.mask.array is None else access.mask.array, geometry.shape)
         active = active.reshape(-1, WARP)
         busy = active.any(axis=1)
-        if not busy.any():  # every lane was out of bounds
+        if not busy.any():  # Every lane was out of bounds.
             return
         offset = np.broadcast_to(access.pattern.array + access.offset, geometry.shape).reshape(-1, WARP)[busy]
         places = offset * storage.dtype.itemsize + shift
@@ -150,7 +150,7 @@ class LowerBound:
     # ---- what the compiler cannot leave out ----
 
     def _left(self, events) -> np.ndarray:
-        """Which lanes must still access memory: booleans, (warps of all events, 32)."""
+        """Return which lanes must still access memory: booleans, (warps of all events, 32)."""
         active = np.concatenate([event.active for event in events])
         vectors = np.concatenate([self._units(event, vectors=event.space == "shared") for event in events])
         elements = np.concatenate([self._units(event) for event in events])
@@ -167,11 +167,11 @@ class LowerBound:
         return left
 
     def _units(self, event, vectors=False):
-        """A number for each lane: the same where thread, epoch, memory and the unit of it are the same."""
-        mixed = len(self._sizes[event.family]) > 1  # several sizes of access may overlap
+        """Return a number for each lane, the same where thread, epoch, memory and its unit are the same."""
+        mixed = len(self._sizes[event.family]) > 1  # Accesses of several sizes may overlap.
         unit = max(VECTOR, event.size) if vectors or mixed else event.size
         units = event.places // unit + np.multiply([event.family], _OF_MEMORY)
-        if vectors and event.nbytes % unit:  # another array may begin in its last unit
+        if vectors and event.nbytes % unit:  # Another array may begin in its last unit.
             units = np.where(event.places // unit == event.nbytes // unit, _OF_REMAINDERS, units)
         return event.keys + units
 
@@ -182,13 +182,13 @@ class LowerBound:
         unread = [what for what in stores if what[2] not in self._read]
         for what in unread:
             del self.least[what]
-        if unread:  # together the others cost at least as much as the dearest
+        if unread:  # Together, the others cost at least as much as the costliest.
             rest = [self.least[what] for what in stores if what not in unread]
             self.least["shared", "store", None] = np.max([np.zeros(len(COUNTS), np.int64), *rest], axis=0)
 
 
 def _found_before(codes, these, those):
-    """For each of ``these`` positions: was its code at an earlier one of ``those`` positions?"""
+    """Return for each of ``these`` positions whether its code is at an earlier one of ``those`` positions."""
     if not len(those):
         return np.zeros(len(these), bool)
     known, first = np.unique(codes[those], return_index=True)
@@ -197,7 +197,7 @@ def _found_before(codes, these, those):
 
 
 def _costs(event, lanes) -> np.ndarray:
-    """Requests, sectors and wavefronts of each warp, (warps, 3)."""
+    """Return requests, sectors and wavefronts of each warp, (warps, 3)."""
     costs = np.zeros((len(lanes), len(COUNTS)), np.int64)
     busy = lanes.any(axis=1)
     costs[busy, 0] = 1
@@ -210,7 +210,7 @@ def _costs(event, lanes) -> np.ndarray:
 
 
 def _of_costliest_lanes(warps, lanes, costs) -> np.ndarray:
-    """What the accesses of each warp's dearest lane cost, summed over the warps, for each count."""
+    """Return what the accesses of each warp's costliest lane cost, summed over the warps, for each count."""
     _, row = np.unique(warps, return_inverse=True)
     sums = np.zeros((len(COUNTS), row.max() + 1, WARP), np.int64)
     for count, cost in zip(sums, costs.T):

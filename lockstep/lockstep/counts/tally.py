@@ -156,7 +156,7 @@ def _blocks(mask) -> int:
 
 
 def access_cost(key: AccessKey, array, pattern, residue, mask) -> tuple:
-    """The cost of one access by all blocks that run together.
+    """Return the cost of one access by all blocks that run together.
 
     Returns (requests, lanes, bytes, sectors, lines, wavefronts, ideal wavefronts).
     """
@@ -176,7 +176,7 @@ def access_cost(key: AccessKey, array, pattern, residue, mask) -> tuple:
 
 
 def _rows(array, pattern, residue, mask, batch):
-    """Byte addresses (warps, 32), the active lanes, and how often this set of warps is repeated."""
+    """Return byte addresses (warps, 32), the active lanes, and how often this set of warps is repeated."""
     geometry = mask.geometry
     addresses = pattern.array * array.dtype.itemsize + residue
     shape = np.broadcast_shapes(addresses.shape, np.shape(mask.array), (1, 1, geometry.width))

@@ -82,7 +82,7 @@ class Watcher:
         self._add([Row(*what, *who, address=-1, bits=0, value=None) for who in _who(lanes)])
 
     def ordered(self, machine):
-        """The order that a barrier or a fence makes adds no row."""
+        """Do nothing, because the order that a barrier or a fence makes adds no row."""
 
     def _next(self) -> int:
         self.steps += 1
@@ -102,7 +102,7 @@ class Watcher:
         return threads[self._in_block(machine, mask.array)[threads]]
 
     def _in_block(self, machine, array) -> np.ndarray:
-        """The watched block's part of a value, one entry per thread."""
+        """Return the watched block's part of a value, one entry per thread."""
         _, y, x = machine.chunk.origin
         bx, by, _ = self.watch.block
         return np.broadcast_to(array, machine.chunk.geometry.shape)[by - y, bx - x]
@@ -114,5 +114,5 @@ class Watcher:
 
 
 def _who(threads: np.ndarray):
-    """(thread, lane, warp) of each thread, given its number in the block."""
+    """Return (thread, lane, warp) of each thread, given its number in the block."""
     return zip(threads.tolist(), (threads % WARP).tolist(), (threads // WARP).tolist())

@@ -1,1 +1,1 @@
-"""Where a kernel's values are: global, shared and local memory, records in them, atomics on them."""
+"""Holds a kernel's values: global, shared and local memory, records in them, atomics on them."""

@@ -1,4 +1,4 @@
-"""Atomic operations of many lanes at once, with the result of one lane after another.
+"""Carries out atomic operations of many lanes at once, with the result of one lane after another.
 
 Lanes that access different elements do not disturb each other. So the lanes go in turns: the first lane of
 each element, then the second of each. Where most lanes access a few elements, running totals do the same.
@@ -53,7 +53,7 @@ def require_dtype(name: str, array):
 
 
 def is_loop(name: str, dtype: np.dtype) -> bool:
-    """Does Numba compile this as a loop that loads the element and tries to swap it, until it succeeds?
+    """Return whether Numba compiles this as a loop that loads the element and swaps it until that succeeds.
 
     It does so where a GPU has no such instruction. The emulator counts one attempt: how many a GPU needs
     depends on timing.

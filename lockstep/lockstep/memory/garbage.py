@@ -1,4 +1,4 @@
-"""What memory holds before anyone stores to it: a value that no program is likely to compute, so it shows."""
+"""Makes what memory holds before a store: a value that no program is likely to compute, so that it shows."""
 
 import numpy as np
 
@@ -15,19 +15,19 @@ _BITS = {4: np.uint32, 8: np.uint64}
 
 
 def garbage_float(dtype: np.dtype):
-    """The NaN of new memory of this dtype, real or complex."""
+    """Return the NaN of new memory of this dtype, real or complex."""
     return _FLOATS.get(dtype, garbage_of(dtype))
 
 
 def is_garbage(values: np.ndarray) -> np.ndarray:
-    """Which of these numbers, of 4 or 8 bytes each, are what new memory holds."""
+    """Return which of these numbers, of 4 or 8 bytes each, are what new memory holds."""
     bits = _BITS[values.dtype.itemsize]
     one = _FLOATS.get(values.dtype, np.frombuffer(bytes([BYTE]) * values.dtype.itemsize, bits)[0])
     return values.view(bits) == one.view(bits)
 
 
 def garbage(dtype):
-    """The value of a variable that was never set: NaN, or a large odd number, negative if it has a sign."""
+    """Return the value of a variable that was never set: NaN, or a large odd number, negative if signed."""
     dtype = np.dtype(dtype)
     if dtype == BOOL:
         return True

@@ -1,4 +1,4 @@
-"""Arrays of records, such as the states of ``numba.cuda.random``: fields lie along a last dimension.
+"""Holds arrays of records, such as the states of ``numba.cuda.random``: fields lie along a last dimension.
 
 A record becomes a row of units. The sizes and offsets of all fields are multiples of the unit, so a field is
 one unit or several neighbours. A field keeps its address, and so its accesses cost and race as on a GPU.
@@ -52,7 +52,7 @@ class RecordArray:
 
     @property
     def record_kind(self) -> tuple:
-        """What decides the types of a kernel that gets this array."""
+        """Return what decides the types of a kernel that gets this array."""
         return type(self), *self.fields.items(), self.ndim
 
     @property
@@ -82,7 +82,7 @@ class Record:
         return type(self), *self.array.fields.items()
 
     def place(self, field) -> tuple:
-        """(array of numbers, index of the field's first one, dtype of the field)."""
+        """Return (array of numbers, index of the field's first one, dtype of the field)."""
         fields, numbers = self.array.fields, self.array.numbers
         if type(field) is int:
             field = self._name_of(field)
@@ -111,7 +111,7 @@ class RecordAccess:
     """The machine's part that reads and writes fields of records."""
 
     def element_of_records(self, site, base, index):
-        """``records[i]``, ``records[i]["field"]``, or ``records[i][-1]``, where -1 numbers a field."""
+        """Return ``records[i]``, ``records[i]["field"]``, or ``records[i][-1]``, where -1 numbers a field."""
         if isinstance(base, RecordArray):
             return base.record(index)
         numbers, where, kind = self._place_of(site, base, index)
@@ -154,7 +154,7 @@ class RecordAccess:
         self.write(site, numbers, where, units if width > 1 else units[0], width, boundary=1)
 
     def assign_field(self, site, base, index, value):
-        """``records[i]["field"] = value``, or ``records[i] = record``."""
+        """Carry out ``records[i]["field"] = value``, or ``records[i] = record``."""
         if isinstance(base, Record):
             numbers, where, kind = self._place_of(site, base, index)
             value = self.cast(kind, value)
@@ -171,7 +171,7 @@ class RecordAccess:
             self.assign_field(site, base.record(index), field, number)
 
     def assign_attribute(self, site, base, name, value):
-        """``record.field = value``."""
+        """Carry out ``record.field = value``."""
         self.require_record(base, name)
         self.assign_field(site, base, name, value)
 
@@ -182,18 +182,18 @@ class RecordAccess:
             )
 
     def joined_records(self, new: Record, old):
-        """A variable that holds ``new`` in the active lanes and ``old`` in the others."""
+        """Return a variable that holds ``new`` in the active lanes and ``old`` in the others."""
         if not isinstance(old, Record) or old.array is not new.array:
             raise KernelTypeError("a variable cannot hold records of different arrays in different threads")
         return Record(new.array, tuple(map(self.merge, new.index, old.index)))
 
 
 def component_of(kind: np.dtype) -> np.dtype:
-    """The dtype of the numbers that a field is accessed as: a complex number is accessed part by part."""
+    """Return the dtype as which a field is accessed. A complex number is accessed part by part."""
     return component(kind) if kind.kind == "c" else kind
 
 
 def _halves(numbers, where: tuple, kind: np.dtype) -> tuple:
-    """The indices of the real and of the imaginary part."""
+    """Return the indices of the real and of the imaginary part."""
     step = component(kind).itemsize // numbers.dtype.itemsize
     return where, (*where[:-1], where[-1] + step)

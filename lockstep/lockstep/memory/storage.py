@@ -1,4 +1,4 @@
-"""Global, shared and local memory: where the values are, and how lanes read and write them."""
+"""Holds the values of global, shared and local memory, and reads and writes them for lanes."""
 
 from functools import cache
 from itertools import count
@@ -43,11 +43,11 @@ class DeviceArray:
         return int(np.prod(self.shape, dtype=np.int64))
 
     def changed(self, **values) -> "DeviceArray":
-        """The same array with other values of some attributes."""
+        """Return the same array with other values of some attributes."""
         return DeviceArray(**({name: getattr(self, name) for name in self._GIVEN} | values))
 
     def in_each_lane(self, change) -> "DeviceArray":
-        """The array with ``change(lanes)`` in place of everything that differs from lane to lane."""
+        """Return the array with ``change(lanes)`` in place of everything that differs from lane to lane."""
         if self.pattern is None and not self.escapes and all(type(extent) is int for extent in self.shape):
             return self
         start = None if self.pattern is None else change(Lanes(self.pattern, self.offset))
@@ -69,7 +69,7 @@ class ChosenArray:
     """
 
     __slots__ = ("arrays", "which")
-    storage = None  # the lanes may have different ones
+    storage = None  # The lanes may have different ones.
 
     def __init__(self, arrays: tuple, which: Pattern):
         self.arrays, self.which = arrays, which
@@ -87,7 +87,7 @@ class ChosenArray:
         return self.arrays[0].ndim
 
     def lanes(self, position: int) -> Lanes:
-        """Which lanes hold the array at this position."""
+        """Return which lanes hold the array at this position."""
         here = self.which.derive(("==", position), lambda: self.which.array == position)
         return Lanes(here, 0, np.dtype(np.bool_))
 
@@ -96,7 +96,7 @@ ARRAYS = (DeviceArray, ChosenArray)
 
 
 def row_major(shape: tuple) -> tuple:
-    """The strides of a C-contiguous array, in elements."""
+    """Return the strides of a C-contiguous array, in elements."""
     strides, step = [], 1
     for extent in reversed(shape):
         strides.append(step)
@@ -114,14 +114,14 @@ class Unbound:
 
 @cache
 def unknown(dtype) -> Unknown:
-    """The read-only number that stands for all numbers of which only this type is known."""
+    """Return the read-only number that stands for all numbers of which only this type is known."""
     number = np.zeros((), dtype).view(Unknown)
     number.flags.writeable = False
     return number
 
 
 def affine(pattern: Pattern) -> tuple | None:
-    """(start, steps along the batch axes) of a pattern that differs only between batched iterations."""
+    """Return (start, steps along the batch axes) of a pattern that differs only between batched iterations."""
     return pattern.remember("affine", lambda: _affine(pattern.array))
 
 
@@ -141,7 +141,7 @@ def _affine(array: np.ndarray) -> tuple | None:
 
 
 def flat_view(array: np.ndarray, size: int) -> np.ndarray:
-    """The memory of an array from its first to its last element, gaps included."""
+    """Return the memory of an array from its first to its last element, gaps included."""
     return np.lib.stride_tricks.as_strided(array, (size,), (array.itemsize,))
 
 
@@ -160,7 +160,7 @@ class Block:
 
     @property
     def size(self) -> int:
-        """The number of cells."""
+        """Return the number of cells."""
         return self.nbytes // self.unit
 
 
@@ -187,11 +187,11 @@ class Storage:
 
     @property
     def family(self):
-        """The slot of the declared array, with whatever dtype this shows it."""
+        """Return the slot of the declared array, whatever the dtype of this storage."""
         return self.slot
 
     def retyped(self, dtype: np.dtype) -> "Storage":
-        """The same memory as elements of another dtype."""
+        """Return the same memory as elements of another dtype."""
         whole = self.base or self
         if dtype == whole.dtype:
             return whole
@@ -200,11 +200,11 @@ class Storage:
         return whole._retyped[dtype]
 
     def element(self, position: int) -> tuple:
-        """The index in the declared array of the element at a position in this storage."""
+        """Return the index in the declared array of the element at a position in this storage."""
         return self.elements(np.array([position]))[0]
 
     def elements(self, positions: np.ndarray) -> list[tuple]:
-        """The indices in the declared array of the elements at these positions in this storage."""
+        """Return the indices in the declared array of the elements at these positions in this storage."""
         rest, index = positions, [np.zeros_like(positions)] * len(self.shape)
         for axis in sorted(range(len(index)), key=lambda axis: -abs(self.strides[axis])):
             extent, step = self.shape[axis], self.strides[axis]
@@ -219,11 +219,11 @@ class Storage:
 
     @property
     def parts(self) -> int:
-        """Cells per element."""
+        """Return the number of cells per element."""
         return self.dtype.itemsize // self.block.unit
 
     def in_cells(self, elements: np.ndarray, threads: np.ndarray) -> tuple:
-        """The cells of these elements, and for each the thread that accesses it."""
+        """Return the cells of these elements, and for each the thread that accesses it."""
         parts = self.parts
         if parts == 1 and not self.lead:
             return elements, threads
@@ -238,14 +238,14 @@ class Storage:
 
 
 def _reach(shape: tuple, strides: tuple) -> int:
-    """Elements from the lowest to the highest address of an array, gaps included."""
+    """Return the number of elements from the lowest to the highest address of an array, gaps included."""
     if 0 in shape:
         return 0
     return 1 + sum((extent - 1) * abs(step) for extent, step in zip(shape, strides))
 
 
 def _overlaps_itself(shape: tuple, strides: tuple) -> bool:
-    """Do two indices share an element? Such views come from broadcast_to or as_strided."""
+    """Return whether two indices share an element, as in views from broadcast_to or as_strided."""
     reach = 0
     for step, extent in sorted((abs(step), extent) for step, extent in zip(strides, shape) if extent > 1):
         if step <= reach:
@@ -304,7 +304,7 @@ class GlobalStorage(Storage):
             self.data[index[active]] = value[active]
 
     def cells(self, geometry) -> np.ndarray:
-        """All elements, for updates lane by lane; :meth:`cell` gives the position of a lane's element."""
+        """Return all elements, for updates lane by lane. :meth:`cell` gives the position of a lane's element."""
         return self.data
 
     def cell(self, lane, index):
@@ -325,14 +325,16 @@ class RetypedGlobal(GlobalStorage):
             self.data = base.data.view(np.uint8)[: count * dtype.itemsize].view(dtype)
 
     def elements(self, positions):
-        """As in the base class, but a part of a complex number has the index of the whole number."""
+        """Return the indices as in the base class, but for a part of a complex number that of the whole
+        number.
+        """
         if self.base.dtype.kind == "c" and self.dtype.itemsize * 2 == self.base.dtype.itemsize:
             return self.base.elements(positions // 2)
         return super().elements(positions)
 
 
 def upwards(array: np.ndarray) -> np.ndarray:
-    """A view in which no axis runs backwards: its first element is the one with the lowest address."""
+    """Return a view in which no axis runs backwards, so that its first element has the lowest address."""
     if all(step >= 0 for step in array.strides):
         return array
     return array[tuple(slice(None, None, -1) if step < 0 else slice(None) for step in array.strides)]
@@ -360,12 +362,12 @@ class Constant:
 
 
 def layout_of(array: np.ndarray) -> str:
-    """Numba's layout of an argument."""
+    """Return Numba's layout of an argument: "C", "F" or "A"."""
     return "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
 
 
 def garbage_of(dtype: np.dtype):
-    """What memory holds before anything is written to it: NaN where there is one."""
+    """Return what memory holds before anything is written to it: NaN where the dtype has one."""
     return {"f": np.nan, "c": complex(np.nan, np.nan)}.get(dtype.kind, 0)
 
 
@@ -403,7 +405,7 @@ class SharedStorage(Storage):
         return self.data[rows, columns, np.clip(index + offset, 0, self.data.shape[2] - 1)]
 
     def _gather_alike(self, pattern, offset):
-        """All blocks read the same elements."""
+        """Read the same elements for all blocks."""
         index = pattern.array
         flat = index.reshape(index.shape[:-3] + index.shape[-1:])
         data = self.data
@@ -440,7 +442,10 @@ class SharedStorage(Storage):
             self.data = np.broadcast_to(self.data, lanes + self.data.shape[2:]).copy()
 
     def _scatter_alike(self, index, value):
-        """All blocks write the same elements; if batched iterations write one element, the last one wins."""
+        """Write the same elements for all blocks.
+
+        If batched iterations write one element, the last one wins.
+        """
         batch = max(index.ndim, np.ndim(value)) - 3
         flat = index.reshape((1,) * (batch + 3 - index.ndim) + index.shape[:-3] + index.shape[-1:])
         iterations = np.broadcast_shapes(flat.shape[:batch], np.shape(value)[:-3])
@@ -467,7 +472,7 @@ class LocalStorage(Storage):
         self.data = None if counts_only else np.full((max(self.size, 1), 1, 1, 1), garbage, self.dtype)
 
     def view(self, pattern, offset) -> np.ndarray | None:
-        """The elements without a copy, or None if lanes access different ones."""
+        """Return the elements without a copy, or None if lanes access different ones."""
         if pattern is None:
             return self.data[offset] if 0 <= offset < len(self.data) else None
         decoded = affine(pattern)

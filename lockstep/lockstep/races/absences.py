@@ -34,7 +34,7 @@ class Absences:
         self._broken = np.zeros((1, 1, 1), bool)  # blocks with an error: (rows, columns, 1)
 
     def note(self, site, here, late):
-        """The lanes ``late`` are not at the barrier where ``here`` are, though they have not ended."""
+        """Note that the lanes ``late`` are not at the barrier where ``here`` are, though they have not ended."""
         broken = late & self._broken
         if broken.any():
             report_absent(self.machine, "barrier_divergence", site, here, broken)
@@ -43,7 +43,7 @@ class Absences:
             self._join(Absence(site, here, late))
 
     def _join(self, new):
-        """Keep one entry per barrier in the source, however often a loop comes to it."""
+        """Keep one entry per barrier in the source, even if a loop comes to it often."""
         for known in self.open:
             if known.site == new.site:
                 fresh = new.late.any(axis=2, keepdims=True) & ~known.late.any(axis=2, keepdims=True)
@@ -53,16 +53,16 @@ class Absences:
         self.open.append(new)
 
     def at_barrier(self, here):
-        """These lanes have come to a barrier, which is an error if they have missed an earlier one."""
+        """Let lanes come to a barrier, which is an error for those that have missed an earlier one."""
         if self.open:
             self._convict(here)
 
     def access(self, access):
-        """Lanes that may have missed a barrier access shared memory."""
+        """Report lanes that access shared memory after they have missed a barrier."""
         self._convict(_lanes(access), access)
 
     def global_access(self, access):
-        """Lanes that may have missed a barrier access global memory."""
+        """Note lanes that access global memory after they may have missed a barrier."""
         for absence in self.open:
             absence.busy = absence.busy | (absence.late & _lanes(access))
 
@@ -80,7 +80,7 @@ class Absences:
         self.open = undecided
 
     def end(self):
-        """The blocks have ended, and so have the threads that did not come."""
+        """Advise against the barriers missed by threads that have ended, as their blocks have."""
         for absence in self.open:
             site, here, late = absence.site, absence.here, absence.late
             parted = _of_parted_warps(here, late & absence.busy)
@@ -93,7 +93,7 @@ class Absences:
 
 
 def _lanes(access):
-    """The lanes that take part in an access."""
+    """Return the lanes that take part in an access."""
     active = access.mask.array
     if active is None:
         return np.ones((1, 1, 1), bool)
@@ -101,7 +101,7 @@ def _lanes(access):
 
 
 def _of_parted_warps(here, late):
-    """The lanes in ``late`` whose warp also has lanes in ``here``."""
+    """Return the lanes in ``late`` whose warp also has lanes in ``here``."""
     threads = late.shape[2]
     warps = np.logical_or.reduceat(np.broadcast_to(here, late.shape), np.arange(0, threads, 32), axis=2)
     return late & np.repeat(warps, 32, axis=2)[:, :, :threads]

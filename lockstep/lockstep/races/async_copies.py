@@ -34,7 +34,7 @@ class AsyncCopies:
         self.open = []
 
     def wait(self, pending: int):
-        """Land all groups but the ``pending`` newest, for the active threads."""
+        """Write the copies of all groups but the ``pending`` newest, for the active threads."""
         landing = self.groups[: max(len(self.groups) - pending, 0)]
         self.groups = self.groups[len(landing) :]
         waiting = self.machine.unit.mask
@@ -54,7 +54,7 @@ class AsyncCopies:
             self.machine.land(copy.access._replace(mask=mask), copy.values)
 
     def overlap(self, access: Access):
-        """Where a load meets copies in flight: (cells, readers, rows, columns of blocks); None if nowhere."""
+        """Return where a load meets copies in flight: (cells, readers, rows, columns of blocks), or None."""
         started = (copy.access for group in (*self.groups, self.open) for copy in group)
         pending = [copy for copy in started if copy.storage.serial == access.storage.serial]
         if not pending:

@@ -53,7 +53,9 @@ class Cell:
         self.alike = self.loads = self.own = self.atomics = NO_ONE
 
     def rival(self, thread, op, value, ordered: Callable, has_read: Callable) -> tuple:
-        """(an earlier access that nothing orders with ``op`` by ``thread``, or None; is it harmless?)."""
+        """Return (an earlier access that nothing orders with ``op`` by ``thread``, or None; whether it is
+        harmless).
+        """
         harmless = None
         for seen in self.stores:
             if not ordered(thread, seen.thread, seen.made):
@@ -84,7 +86,7 @@ class Cell:
         return self.value is not None and self.value == value
 
     def _stored_by(self, thread) -> Seen | None:
-        """The thread's own store of the value."""
+        """Return the thread's own store of the value."""
         if self.alike:
             return self.alike.get(thread)
         return self.stores[0] if self.stores and self.stores[0].thread == thread else None
@@ -140,7 +142,7 @@ class ExactRaces:
             self.cells = {cell * parts + i: state.copy() for cell, state in known for i in range(parts)}
 
     def date(self, cell, thread):
-        """Date the thread's atomic: it was executed just now, not when its warp began the instruction."""
+        """Give the thread's atomic the present time, because its warp began the instruction earlier."""
         state = self.cells.get(cell)
         if state is not None and thread in state.atomics:
             state.atomics[thread] = state.atomics[thread]._replace(made=self.happens_before.time)

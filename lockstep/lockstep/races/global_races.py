@@ -1,4 +1,4 @@
-"""Threads that race in global memory: looked for at each access, by its shadow or access by access."""
+"""Looks for races in global memory at each access, by shadow memory or access by access."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class RacesInGlobalMemory:
         if access.width > 1:
             cells, ids = (cells[:, None] + np.arange(access.width)).reshape(-1), np.repeat(ids, access.width)
         now = self.now()
-        if type(now.epoch) is not int:  # the blocks have passed different barriers
+        if type(now.epoch) is not int:  # The blocks may have passed different barriers.
             epochs = np.broadcast_to(now.epoch, shape)[active].reshape(-1)
             now = now._replace(epoch=np.repeat(epochs, access.width * array.storage.parts))
         cells, ids = array.storage.in_cells(cells, ids)
@@ -65,7 +65,7 @@ class RacesInGlobalMemory:
             self._report(array, access, cells[bad], ids[bad], races)
 
     def _stored(self, array, access, value, chosen) -> np.ndarray | None:
-        """What each lane stores; None if it is not known.
+        """Return what each lane stores; None if it is not known.
 
         ``chosen``: the shape of all lanes, and which of them are active.
         """
@@ -124,7 +124,10 @@ class RacesInGlobalMemory:
         )
 
     def _check_exactly(self, array, access, cells, ids, values=None, of_unit=False):
-        """``values``: what is stored, None if it is not known; of_unit: by a unit that acts for a thread."""
+        """Check each access.
+
+        ``values`` is what is stored, if known; ``of_unit`` says that a unit acts for a thread.
+        """
         serial = array.storage.serial
         exact = self.exact.setdefault(serial, ExactRaces(self.machine.happens_before, serial))
         exact.refine(array.storage.block.size)
@@ -156,7 +159,9 @@ class RacesInGlobalMemory:
         )
 
     def _finding(self, array, access, cell, me, rival, verb) -> Finding:
-        """``me`` and ``rival``: ids of the two threads, the second None where it is no longer known.
+        """Word the finding about ``me`` and ``rival``, ids of two threads.
+
+        The rival is None if it is not known.
 
         ``verb``: what the rival does, if this thread writes.
         """
@@ -185,7 +190,7 @@ class RacesInGlobalMemory:
         )
 
     def pass_grid_barrier(self):
-        """All threads of the grid have met: what was done in global memory is ordered."""
+        """Order all accesses to global memory before what follows, because all threads of the grid have met."""
         for races in self.shadows.values():
             races.forget()
         if self.machine.happens_before is not None:
@@ -193,7 +198,7 @@ class RacesInGlobalMemory:
             self.exact = None if self.exact is None else {}
 
     def note_stores(self, array, cells, thread, site):
-        """TMA has stored these elements of a global array for a thread."""
+        """Note that TMA has stored these elements of a global array for a thread."""
         races = self.shadows.get(array.storage.serial)
         if races is None or not len(cells):
             return
@@ -212,7 +217,9 @@ class RacesInGlobalMemory:
             self._report(array, access, cells[bad], ids[bad], races)
 
     def now(self, of_unit: bool = False) -> Now:
-        """The time of an access to global memory; of_unit: by a unit that acts for a thread.
+        """Return the time of an access to global memory.
+
+        ``of_unit``: the access is by a unit that acts for a thread.
 
         The lanes of one warp are not ordered with what the warp has done since they met; a unit started later
         is.

@@ -1,4 +1,4 @@
-"""Which access happens before which: barriers, syncwarps, and fences with atomics decide it.
+"""Decides which access happens before which, by barriers, syncwarps, and fences with atomics.
 
 A quick check finds races by barriers alone. Where it finds one in a kernel that also orders its accesses in
 finer ways, the launch runs again and is examined here, access by access.
@@ -113,7 +113,7 @@ class Released:
             self.add(time, thread, fence, happened)
 
     def covers(self, thread, block, warp, made, time) -> bool:
-        """Is an access of ``thread``, made at time ``made``, among what was released before ``time``?"""
+        """Return whether an access of ``thread`` at time ``made`` is among what was released before ``time``."""
         by_warp = self.warps.get(warp) if self.warps else None
         for known in (self.threads.get(thread), self.blocks.get(block), self.lanes.get(thread), by_warp):
             if known is not None and made < known.before(time):
@@ -142,7 +142,7 @@ class Lent:
 
 
 def _grow(numbers: dict, others: dict):
-    """Raise each number to that of ``others``, if it is lower."""
+    """Raise each number that is lower than that in ``others``."""
     for key, number in others.items():
         numbers[key] = max(numbers.get(key, 0), number)
 
@@ -156,7 +156,7 @@ class HappensBefore:
         self.clear()
 
     def clear(self):
-        """All threads meet: whatever was done before is ordered before all that follows."""
+        """Order all that was done before all that follows, because all threads meet."""
         self.time += 1
         self.grid_time = self.time
         self.barriers: dict[int, int] = {}  # block -> time of its last barrier
@@ -179,13 +179,13 @@ class HappensBefore:
         return (thread - 1) % self.per_block % WARP
 
     def warp(self, thread) -> int:
-        """The first thread of its warp."""
+        """Return the first thread of a thread's warp."""
         return thread - self.lane(thread)
 
     # ---- events ----
 
     def barrier(self, blocks):
-        """All threads of these blocks meet."""
+        """Let all threads of these blocks meet."""
         self.time += 1
         for block in blocks:
             self.barriers[block] = self.time
@@ -198,7 +198,7 @@ class HappensBefore:
                 self.by_thread.pop(block, None)
 
     def syncwarp(self, threads):
-        """These lanes of a warp meet."""
+        """Let these lanes of a warp meet."""
         self.time += 1
         block, lanes = self.block(threads[0]), [self.lane(thread) for thread in threads]
         met = self.met.setdefault(threads[0] - lanes[0], np.zeros((WARP, WARP), np.int64))
@@ -212,7 +212,7 @@ class HappensBefore:
             self.by_thread.setdefault(block, {}).update(dict.fromkeys(threads, together))
 
     def _lend(self, block, threads, wide):
-        """These lanes have met, so each of them may release for the others."""
+        """Let each of these lanes release for the others, because they have met."""
         recent = self.recent.get((block, wide), {})
         fences = {thread: recent[thread] for thread in threads if thread in recent}
         for thread in threads:
@@ -222,7 +222,7 @@ class HappensBefore:
             self.lent.update({((thread,), wide): together for thread in threads})
 
     def arrive(self, threads, told: Told):
-        """A warp with these threads arrives at an mbarrier, and releases to those who wait for the phase."""
+        """Let a warp with these threads arrive at an mbarrier, and release to those who wait for the phase."""
         self.time += 1
         first, block = threads[0], self.block(threads[0])
         _grow(told.warps, self.told.get(first, {}))
@@ -237,7 +237,7 @@ class HappensBefore:
                 fences.update(self.lent.get(((thread,), wide), Lent()).threads)
 
     def wait(self, threads, told: Told):
-        """A warp with these threads has waited for a phase, and acquires what its arrivals released."""
+        """Let a warp with these threads acquire what the arrivals of a phase released that it has waited for."""
         self.time += 1
         first, block = threads[0], self.block(threads[0])
         _grow(self.told.setdefault(first, {}), told.warps)
@@ -254,7 +254,7 @@ class HappensBefore:
                 self.lent[(thread,), wide] = Lent(0, {**known, **fences})
 
     def fence(self, threads, wide):
-        """These threads execute a fence; wide: for the whole GPU, not only for their block."""
+        """Let these threads execute a fence. ``wide`` says for the whole GPU, not only for their block."""
         self.time += 1
         for thread in threads:
             block, lane = self.block(thread), self.lane(thread)
@@ -268,7 +268,7 @@ class HappensBefore:
                 self.recent.setdefault((block, far), {})[thread] = fence
 
     def atomic(self, thread, cell, wrote):
-        """A thread's atomic reads an element, and, unless it is a compare-and-swap that failed, writes it."""
+        """Note that an atomic reads an element, and writes it unless it is a compare-and-swap that failed."""
         self.time += 1
         block = self.block(thread)
         self.read.setdefault(block, {}).setdefault(thread, {})[cell] = self.time
@@ -290,7 +290,7 @@ class HappensBefore:
         return own or self.by_block.get(block, NOTHING)
 
     def _learn(self, block, thread, wide) -> Known:
-        """A thread executes a fence or meets others, and acquires what it has read. Return what it knows."""
+        """Let a thread acquire what it has read, at a fence or where it meets others; return what it knows."""
         known = self._known(block, thread)
         read = self.read.get(block, {}).get(thread)
         if not read:
@@ -311,7 +311,7 @@ class HappensBefore:
         return Known(cells)
 
     def ordered(self, me, other, made) -> bool:
-        """Does an access that ``other`` made at time ``made`` happen before what ``me`` does now?"""
+        """Return whether an access by ``other`` at time ``made`` happens before what ``me`` does now."""
         if me == other or made < self.grid_time:
             return True
         block, others, warp = self.block(me), self.block(other), self.warp(other)
@@ -331,17 +331,17 @@ class HappensBefore:
         return False
 
     def ordered_with_warp(self, me, other, made) -> bool:
-        """The same for a unit that acts for the warp of ``me``: what its lanes have done happens before."""
+        """Return the same for a unit that acts for the warp of ``me``, after all that its lanes have done."""
         return self.warp(me) == self.warp(other) or self.ordered(me, other, made)
 
     def has_read(self, me, cell, made) -> bool:
-        """Has the thread, by an atomic of its own, seen what others did to this element at time ``made``?"""
+        """Return whether an atomic of the thread has seen what others did to this element at time ``made``."""
         block = self.block(me)
         read = self.read.get(block, {}).get(me, {}).get(cell, 0)
         return made <= max(read, self._known(block, me).cells.get((cell, None), 0))
 
     def _reached(self, known: Known) -> dict:
-        """What is known, with all that the releasing threads knew, and so on."""
+        """Return what is known, with all that the releasing threads knew, and so on."""
         if known.reached is None:
             reached, left = {}, dict(known.cells)
             while left:

@@ -1,4 +1,4 @@
-"""What threads that wait look at, and who has changed it: for loops that end by another thread's store."""
+"""Keeps what waiting threads read and who has changed it, for loops that another thread's store ends."""
 
 from lockstep.findings import place, thread_name
 
@@ -6,7 +6,7 @@ from .shadow import Access
 
 
 class Looks:
-    """Looks at memory that may change, and its changes."""
+    """The reads of memory that may change, and its changes."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -15,17 +15,17 @@ class Looks:
         self.last_change: dict[tuple, tuple] = {}  # element -> (thread, site)
 
     def looked(self, access: Access):
-        """A thread has looked at memory that others may change."""
+        """Note that a thread has read memory that others may change."""
         self.polls, self.last_poll = self.polls + 1, access
 
     def note_change(self, access):
         """Keep who has last changed an element, for messages about threads that wait for it."""
-        if access.storage.space != "local" and access.mask.any:  # none if all are out of bounds
+        if access.storage.space != "local" and access.mask.any:  # There is none if all are out of bounds.
             where, who = self._first_cells(access)
             self.last_change.update(dict.fromkeys(where, (who, access.site)))
 
     def _first_cells(self, access):
-        """(the elements of an access, the number of the first thread)."""
+        """Return (the elements of an access, the number of its first thread)."""
         cells, _ = access.touched(1, 1)
         block = 0 if access.storage.space == "global" else (self.machine.chunk.thread_ids().flat[0] - 1)
         saved, self.machine.unit.mask = self.machine.unit.mask, access.mask
@@ -34,7 +34,7 @@ class Looks:
         return [(access.storage.serial, int(cell), int(block)) for cell in cells], who
 
     def awaited(self, access: Access) -> str:
-        """What a loop that looked at an element waits for."""
+        """Return what a loop that reads an element waits for, in words."""
         if access is None or not access.mask.any:
             return "something to change"
         (where, *_), _ = self._first_cells(access)

@@ -1,4 +1,4 @@
-"""Shadow memory, for what lock-step execution hides: races and reads of uninitialised memory.
+"""Keeps shadow memory, to find what lock-step hides: races and reads of uninitialised memory.
 
 In lock-step a kernel without a barrier can still give the right result, so a right result proves nothing. The
 emulator therefore records, besides the values, which threads accessed what since the last barrier. Kernels
@@ -35,17 +35,20 @@ class Access(NamedTuple):
 
     @property
     def where(self):
-        """What decides which elements of the declared array each lane accesses."""
+        """Return what decides which elements of the declared array each lane accesses."""
         return self.storage.slot, self.pattern.serial, self.offset, self.mask.serial, self.width
 
     def shape(self) -> tuple:
-        """Broadcast shape of index and mask; the block axes are 1 if all blocks do the same."""
+        """Return the broadcast shape of index and mask. The block axes are 1 if all blocks do the same."""
         return np.broadcast_shapes(
             self.pattern.array.shape, np.shape(self.mask.array), (1, 1, self.mask.geometry.width)
         )
 
     def touched(self, rows: int, columns: int):
-        """Cell and thread of every active lane; cells are numbered across ``rows`` x ``columns`` blocks."""
+        """Return cell and thread of every active lane.
+
+        Cells are numbered across ``rows`` x ``columns`` blocks.
+        """
         shape = np.broadcast_shapes(self.shape(), (rows, columns, 1))
         size = self.storage.size
         block = np.arange(rows).reshape(-1, 1, 1) * columns + np.arange(columns).reshape(1, -1, 1)
@@ -62,7 +65,7 @@ class Access(NamedTuple):
         return self.storage.in_cells(cells, threads)
 
     def stored(self, rows: int, columns: int) -> np.ndarray | None:
-        """What every active lane stores, in the order of :meth:`touched`; None if that is not known."""
+        """Return what every active lane stores, in the order of :meth:`touched`; None if it is not known."""
         if self.op != "store" or not isinstance(self.value, (bool, int, float, np.generic, np.ndarray)):
             return None
         shape = np.broadcast_shapes(self.shape(), np.shape(self.value), (rows, columns, 1))
@@ -96,7 +99,7 @@ class SharedRaces:
         self.epoch.append(access)
 
     def syncwarp(self, whole):
-        """The lanes of these warps are ordered, (rows, columns, warps) booleans; None if all warps are."""
+        """Order the lanes of these warps, booleans of shape (rows, columns, warps), or of all warps if None."""
         self.machine.unit.phase += 1
         if whole is not None:
             self.syncwarps[self.machine.unit.phase] = whole.reshape(-1, whole.shape[-1])
@@ -148,7 +151,9 @@ class SharedRaces:
         return True
 
     def _differ(self, accesses, rows, columns) -> np.ndarray:
-        """In which cells of ``rows`` x ``columns`` blocks the order of the accesses decides the values."""
+        """Return the cells of ``rows`` x ``columns`` blocks in which the order of accesses decides the
+        values.
+        """
         geometry, size = self.machine.chunk.geometry, accesses[0].storage.block.size
         all_rows, all_columns = geometry.rows, geometry.columns
         differ = np.zeros(all_rows * all_columns * size, bool)
@@ -211,7 +216,7 @@ class SharedRaces:
         )
 
     def _phases(self, access, touched, blocks) -> np.ndarray | int:
-        """How many syncwarps the warps of these threads had passed."""
+        """Return how many syncwarps the warps of these threads had passed."""
         if not self.syncwarps:
             return access.phase
         cells, threads = touched
@@ -266,7 +271,7 @@ class SharedRaces:
 
 
 def _at_once(access, cells, threads) -> np.ndarray:
-    """The cells to which several threads store in this access."""
+    """Return the cells to which several threads store in this access."""
     if access.op != "store":
         return cells[:0]
     order = np.lexsort((threads, cells))
@@ -275,7 +280,7 @@ def _at_once(access, cells, threads) -> np.ndarray:
 
 
 def _racing_cells(accesses, touched, phases, cells: int) -> np.ndarray:
-    """Cells that two threads access in no defined order, at least one of them writing."""
+    """Return the cells that two threads access in no defined order, at least one of them writing."""
     different = np.unique(np.concatenate([np.unique(phase) for phase in phases]))
     if len(different) == 1:
         return _contested(accesses, touched, cells)
@@ -304,14 +309,14 @@ def _contested(accesses, touched, cells: int) -> np.ndarray:
 
 
 def _values(access, touched, rows, columns) -> np.ndarray:
-    """What each access stores, in the order of ``touched``: NaN for loads, and where it is not known."""
+    """Return what each access stores, in the order of ``touched``: NaN for loads and for what is not known."""
     values = access.stored(rows, columns)
     known = values is not None and len(values) == len(touched[0]) and values.dtype.kind in "biuf"
     return values.astype(float) if known else np.full(len(touched[0]), np.nan)
 
 
 def _first_conflict(accesses, touched, phases, values, cell):
-    """(earlier access, its thread, later access, its thread) of the first pair that races on ``cell``.
+    """Return (earlier access, its thread, later access, its thread) of the first race on ``cell``.
 
     Stores of the same value count as such a pair only if there is no other.
     """
@@ -367,11 +372,11 @@ class Initialised:
             self.written = np.repeat(self.written, self.block.size // length, axis=2)
 
     def mark(self, cells: np.ndarray):
-        """These elements have been written, in the one running block."""
+        """Mark these elements as written, in the one running block."""
         self.written[0, 0, cells.reshape(-1)] = True
 
     def missing(self, access: Access):
-        """Reads of elements not written yet: (cells, threads, rows, columns of blocks), or None."""
+        """Return the reads of elements not written yet: (cells, threads, rows, columns of blocks), or None."""
         key = access.where
         if self.complete or key in self._sound:
             return None
@@ -431,7 +436,7 @@ class InitialisedLocal:
         self.written[(np.broadcast_to(index, shape)[active], *active.nonzero()[-3:])] = True
 
     def missing(self, access: Access):
-        """The lanes that read elements not written yet, as booleans; None if there are none."""
+        """Return the lanes that read elements not written yet, as booleans; None if there are none."""
         key = access.where
         if self.complete or key in self._sound:
             return None
@@ -470,7 +475,7 @@ class Now(NamedTuple):
 
 
 def _pairs(cells, ids) -> np.ndarray:
-    """One number for each pair of a cell and a thread."""
+    """Return one number for each pair of a cell and a thread."""
     return cells.astype(np.int64) << 32 | ids
 
 
@@ -485,7 +490,7 @@ class GlobalRaces:
         self.forget()
 
     def forget(self):
-        """Whatever has been done happens before all that follows."""
+        """Forget all accesses, because whatever was done happens before all that follows."""
         block = self.block
         self.writer = np.zeros(block.size, np.uint32)
         self.reader = np.zeros(block.size, np.uint32)
@@ -500,7 +505,9 @@ class GlobalRaces:
         self.alike: list[np.ndarray] = []  # stores of equal values, each by its cell and thread
 
     def note_alike(self, cells, ids):
-        """Several threads have stored equal values to one cell: each of them may load what it has stored."""
+        """Note that several threads have stored equal values to one cell, so each may load what it has
+        stored.
+        """
         stores = _pairs(cells, ids)
         if not any(np.array_equal(stores, known) for known in self.alike):
             self.alike.append(stores)
@@ -510,13 +517,13 @@ class GlobalRaces:
         self.alike = [known[~np.isin(known >> 32, cells)] for known in self.alike]
 
     def are_alike(self, cells) -> np.ndarray:
-        """The cells to which several threads have stored equal values."""
+        """Return which of these cells several threads have stored equal values to."""
         if not self.alike:
             return np.zeros(len(cells), bool)
         return np.isin(cells, np.concatenate(self.alike) >> 32)
 
     def loads_its_own(self, cells, ids) -> np.ndarray:
-        """Which of these loads are by threads that have stored there what others have stored as well."""
+        """Return which of these loads are by threads that have stored there the value that others stored too."""
         if not self.alike:
             return np.zeros(len(cells), bool)
         return np.isin(_pairs(cells, ids), np.concatenate(self.alike))
@@ -531,7 +538,8 @@ class GlobalRaces:
                     setattr(self, name, np.repeat(record, self.block.size // length))
 
     def _ordered(self, ids, others, epochs, clocks, now: Now, several=False):
-        """Barriers order the accesses of one block, mbarriers those up to the running warp's vector clock.
+        """Return which earlier accesses are ordered: by the block's barriers, or by the running warp's vector
+        clock.
 
         several: where other threads, whose clocks are not kept, may have accessed the cell as well.
         """
@@ -542,8 +550,9 @@ class GlobalRaces:
         return ((ids - 1) // now.per_block == (others - 1) // now.per_block) & ordered
 
     def store(self, cells, ids, site, now: Now, atomic=False):
-        """The lanes that race with earlier stores, with earlier loads, and with another lane of this access:
-        three arrays of booleans.
+        """Return the lanes that race with earlier stores, with earlier loads, and with a lane of this access.
+
+        They are three arrays of booleans.
         """
         bad = self._against_writers(cells, ids, now, atomic)
         overtaken = self._against_readers(cells, ids, now)

@@ -1,4 +1,4 @@
-"""Which access happens before which, where warps run one at a time: shared races and missing fences.
+"""Decides which access happens before which where warps run one at a time: shared races, missing fences.
 
 Between barriers of the whole block only mbarriers order two warps, and copies and products may still be in
 flight when the warp that started them has moved on. Every warp therefore has a vector clock: its own time,
@@ -49,7 +49,7 @@ class AsyncAccesses:
         self.users[entry.cells] -= 1
 
     def overlap(self, cells):
-        """(the first entry that uses one of these elements, the elements it uses), or None."""
+        """Return (the first entry that uses one of these elements, the elements it uses), or None."""
         if not self.entries or not self.users[cells].any():
             return None
         for entry in self.entries:
@@ -117,7 +117,7 @@ class VectorClocks:
         self.clocks[self._own] += 1
 
     def syncwarp(self, whole):
-        """All lanes of the running warp have met."""
+        """Note that all lanes of the running warp have met."""
         self.together[self.me] = self.release()[self.me]
 
     def new_agent(self) -> int:
@@ -152,7 +152,10 @@ class VectorClocks:
             self._note_update(access.storage, shadow, cells, lanes)
 
     def _cells_of(self, access) -> tuple[np.ndarray, np.ndarray]:
-        """The elements that the active lanes access, and these lanes; an element comes once for each lane."""
+        """Return the elements that the active lanes access, and these lanes.
+
+        An element comes once per lane.
+        """
         key = access.pattern.serial, access.mask.serial, access.width
         if key not in self._cells:
             active = True if access.mask.array is None else access.mask.array
@@ -209,7 +212,7 @@ class VectorClocks:
     # ---- accesses of TMA and wgmma ----
 
     def begin_reading(self, array, cells, site, what) -> tuple:
-        """``what``, TMA or wgmma, reads the cells until :meth:`finish_reading`."""
+        """Begin a read of the cells by ``what``, TMA or wgmma, which lasts until :meth:`finish_reading`."""
         shadow = self.shadow(array.storage)
         self._check_earlier_writes(array.storage, array.name, shadow, cells, site, f"lets {what} read")
         unfenced = shadow.unfenced[cells]
@@ -220,7 +223,7 @@ class VectorClocks:
         return shadow, entry
 
     def finish_reading(self, token):
-        """The running warp has waited for the read: for all others it counts as a read by this warp, now."""
+        """End a read that the running warp has waited for. For all others, this warp reads now."""
         shadow, entry = token
         shadow.reading.end(entry)
         shadow.unit_read[self.me, entry.cells] = self.clocks[self.me, self.me]
@@ -242,25 +245,25 @@ class VectorClocks:
     # ---- what nothing orders ----
 
     def _unordered_writes(self, shadow, cells, lanes) -> np.ndarray:
-        """Which of these accesses of the running warp's lanes nothing orders after other stores."""
+        """Return which accesses of the running warp's lanes nothing orders after other stores."""
         me, writer, written = self.me, shadow.writer[cells], shadow.written[cells]
         own = (writer == me) & (written > self.together[me]) & (shadow.write_lane[cells] != lanes)
         return own | (written > self.clocks[me, writer]) & (writer < self.warps)
 
     def _unordered_reads(self, shadow, cells, lanes) -> np.ndarray:
-        """Which of these accesses of the running warp's lanes nothing orders after other lanes' loads."""
+        """Return which accesses of the running warp's lanes nothing orders after other lanes' loads."""
         me = self.me
         own = (shadow.read[me, cells] > self.together[me]) & (shadow.read_lane[me, cells] != lanes)
         return own | (shadow.read[:, cells] > self.clocks[me, : self.warps, None]).any(axis=0)
 
     def _unordered_updates(self, shadow, cells) -> np.ndarray:
-        """Which warps' atomics nothing orders before an access by the running warp: (warps, cells)."""
+        """Return which warps' atomics nothing orders before an access by the running warp: (warps, cells)."""
         known = self.clocks[self.me, : self.warps].copy()
         known[self.me] = self.together[self.me]
         return shadow.updated[:, cells] > known[:, None]
 
     def _doubt(self, storage):
-        """Two threads may race for an element of this array."""
+        """Note that two threads may race for an element of this array."""
         self.machine.doubts.add("shared")
         self.machine.suspects.add(storage.family)
 
@@ -326,7 +329,7 @@ class VectorClocks:
         )
 
     def _report_race(self, storage, name, cells, site, verb, other, began):
-        """``other``: who does what in the line of ``began``."""
+        """Report a race with ``other``, which says who does what in the line of ``began``."""
         self._report(
             "shared_race",
             storage,

@@ -1,4 +1,4 @@
-"""The chunk that runs now: blocks in lock-step, and what each chunk has for itself.
+"""Holds the chunk that runs now: blocks in lock-step, and what each chunk has for itself.
 
 :attr:`Machine.chunk` is one such value. Where blocks wait for each other, or warps do, it is a single block,
 and the scheduler assigns the one whose turn it is.
@@ -45,11 +45,11 @@ class Chunk:
         self.watcher = None  # records it
 
     def memo(self, name) -> set:
-        """A set that all chunks of this shape share."""
+        """Return a set that all chunks of this shape share."""
         return self._memos.setdefault(name, set())
 
     def thread_ids(self) -> np.ndarray:
-        """A number, counted from 1 over the whole grid, for every thread of this chunk."""
+        """Return a number for every thread of this chunk, counted from 1 over the whole grid."""
         if self.ids is None:
             z, y, x = self.origin
             gx, gy, _ = self.grid
@@ -58,12 +58,12 @@ class Chunk:
         return self.ids
 
     def thread_of(self, identity: int) -> tuple:
-        """(thread, block) coordinates of a number from :meth:`thread_ids`."""
+        """Return the (thread, block) coordinates of a number from :meth:`thread_ids`."""
         block, linear = divmod(identity - 1, self.geometry.threads)
         gx, gy, _ = self.grid
         return self.geometry.thread_coordinates(linear), (block % gx, block // gx % gy, block // (gx * gy))
 
     def block_coordinates(self, row, column) -> tuple:
-        """(x, y, z) of the block in this row and column of the chunk."""
+        """Return (x, y, z) of the block in this row and column of the chunk."""
         z, y, x = self.origin
         return x + int(column), y + int(row), z

@@ -1,4 +1,4 @@
-"""Complex numbers as numba.cuda computes with them: on real and imaginary parts, in their precision.
+"""Computes with complex numbers as numba.cuda does: on real and imaginary parts, in their precision.
 
 NumPy's own product, quotient and power round differently, and differ where a part is zero or not finite;
 so do its exponential and its hyperbolic functions.
@@ -19,12 +19,12 @@ FLOP = {
 
 
 def component(dtype: np.dtype) -> np.dtype:
-    """The type of the real and the imaginary part."""
+    """Return the type of the real and the imaginary part."""
     return FLOAT32 if dtype.itemsize == 8 else FLOAT64
 
 
 def joined(real, imag):
-    """The complex array or scalar with these real and imaginary parts, both of one float type."""
+    """Return the complex array or scalar with these real and imaginary parts, both of one float type."""
     real, imag = np.asarray(real), np.asarray(imag)
     whole = np.empty(np.broadcast_shapes(real.shape, imag.shape), f"c{2 * real.itemsize}")
     whole.real, whole.imag = real, imag
@@ -36,7 +36,7 @@ def product(a, b):
 
 
 def quotient(a, b):
-    """The quotient by Smith's algorithm, which divides by the larger part of ``b`` first."""
+    """Return the quotient by Smith's algorithm, which divides by the larger part of ``b`` first."""
     wide = np.abs(b.real) >= np.abs(b.imag)
     large, small = np.where(wide, b.real, b.imag), np.where(wide, b.imag, b.real)
     ratio = small / large
@@ -47,7 +47,7 @@ def quotient(a, b):
 
 
 def power(a, b):
-    """``a ** b`` in polar form, also for whole exponents. As in Numba it is 0 if both real parts are 0."""
+    """Return ``a ** b``, computed in polar form. As in Numba it is 0 if both real parts are 0."""
     length, angle = np.hypot(a.real, a.imag), np.arctan2(a.imag, a.real)
     turned = b.imag != 0
     size = np.power(length, b.real)
@@ -81,7 +81,7 @@ def logarithm_to_10(z):
 
 
 def of_polar(length, angle):
-    """What ``cmath.rect`` computes."""
+    """Return what ``cmath.rect`` computes."""
     endless, lost = np.isinf(length), ~np.isfinite(angle)
     parts = (np.where(endless & (p == 0), p / length, p * length) for p in (np.cos(angle), np.sin(angle)))
     kept = np.abs(length), np.zeros_like(length)
@@ -106,7 +106,7 @@ def hyperbolic_sine(z):
 
 
 def hyperbolic_tangent(z):
-    """The hyperbolic tangent by CPython's algorithm."""
+    """Return the hyperbolic tangent by CPython's algorithm."""
     x, y = z.real, z.imag
     a, b, c = np.tanh(x), np.tan(y), 1 / np.cosh(x)
     bottom = 1 + (a * b) ** 2
@@ -135,5 +135,5 @@ def _turned_back(z):
 
 
 def _times(part, size, endless):
-    """The product of part and size. Where ``endless``, a part that is 0 stays 0: 0 * inf would be NaN."""
+    """Return ``part * size``. Where ``endless``, a part that is 0 stays 0, because 0 * inf would be NaN."""
     return np.where(endless & (part == 0), part, part * size)

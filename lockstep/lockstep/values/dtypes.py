@@ -1,4 +1,4 @@
-"""Numba's arithmetic types, which are not NumPy's.
+"""Finds the types of arithmetic as Numba does, which differ from NumPy's.
 
 Numba types every operation before it runs: a Python int in a kernel is int64 and a Python float is float64,
 so ``float32 * 2`` and ``float32 + 0.5`` are float64; two narrow integers give a 64-bit one, which is unsigned
@@ -19,22 +19,22 @@ _PYTHON = {bool: BOOL, int: INT64, float: FLOAT64, complex: COMPLEX128}
 
 
 def dtype_of(value) -> np.dtype | None:
-    """The Numba type of a number in a kernel, or None if ``value`` is not a number."""
+    """Return the Numba type of a number in a kernel, or None if ``value`` is not a number."""
     dtype = _PYTHON.get(type(value))
-    if dtype is not None or hasattr(value, "storage"):  # an array has a dtype, but is no number
+    if dtype is not None or hasattr(value, "storage"):  # An array has a dtype, but is not a number.
         return dtype
     return getattr(value, "dtype", None)
 
 
 @cache
 def name_of(dtype: np.dtype) -> str:
-    """``dtype.name``, cached, because NumPy builds this string each time anew."""
+    """Return ``dtype.name``, cached, because NumPy builds this string anew each time."""
     return dtype.name
 
 
 @cache
 def promote(a: np.dtype, b: np.dtype) -> np.dtype:
-    """The type of ``a + b`` (also of -, *, //, %, &, |, ^) for operands of these types."""
+    """Return the type of ``a + b`` (also of -, *, //, %, &, |, ^) for operands of these types."""
     if a.kind in "biu" and b.kind in "biu":
         return UINT64 if a.kind == b.kind == "u" else INT64
     return _with_float(a, b)
@@ -43,7 +43,7 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
 def _with_float(a: np.dtype, b: np.dtype) -> np.dtype:
     pair = {a, b}
     if pair == {UINT8, FLOAT16}:
-        return FLOAT32  # here and below, Numba chooses another type than NumPy
+        return FLOAT32  # Here and below, Numba chooses another type than NumPy.
     if pair == {UINT16, FLOAT16} or pair == {UINT16, FLOAT32}:
         return FLOAT64
     if pair == {UINT16, COMPLEX64}:
@@ -53,27 +53,27 @@ def _with_float(a: np.dtype, b: np.dtype) -> np.dtype:
 
 @cache
 def promote_shift(a: np.dtype, b: np.dtype) -> np.dtype:
-    """The type of ``a << b``: the sign of the left operand decides."""
+    """Return the type of ``a << b``, which is signed if the left operand is."""
     return UINT64 if a.kind == "u" else INT64
 
 
 @cache
 def promote_division(a: np.dtype, b: np.dtype) -> np.dtype:
-    """The type of ``a / b``: integers divide in float64."""
+    """Return the type of ``a / b``: integers divide in float64."""
     result = promote(a, b)
     return FLOAT64 if result.kind in "biu" else result
 
 
 @cache
 def promote_remainder(a: np.dtype, b: np.dtype) -> np.dtype:
-    """The type of ``a // b`` and ``a % b``: float16 supports neither."""
+    """Return the type of ``a // b`` and ``a % b``, neither of which float16 supports."""
     result = promote(a, b)
     return FLOAT32 if result == FLOAT16 else result
 
 
 @cache
 def promote_power(a: np.dtype, b: np.dtype) -> np.dtype:
-    """The type of ``a ** b``: a float to an integer power keeps its type."""
+    """Return the type of ``a ** b``: a float to an integer power keeps its type."""
     if a == BOOL and b == INT32:
         return FLOAT32  # Numba computes every other power of integers in integers
     result = a if a.kind == "f" and b.kind in "biu" else promote(a, b)
@@ -82,19 +82,19 @@ def promote_power(a: np.dtype, b: np.dtype) -> np.dtype:
 
 @cache
 def promote_sign(a: np.dtype) -> np.dtype:
-    """The type of ``-a`` and ``+a``, and of ``~a`` unless a is a boolean."""
+    """Return the type of ``-a`` and ``+a``, and of ``~a`` unless ``a`` is a boolean."""
     return a if a.kind in "fc" else UINT64 if a.kind == "u" else INT64
 
 
 @cache
 def unify(a: np.dtype, b: np.dtype) -> np.dtype:
-    """The type of a variable that is ``a`` on one path and ``b`` on another, and of ``min(a, b)``."""
+    """Return the type of a variable that is ``a`` on one path and ``b`` on another, and of ``min(a, b)``."""
     return a if a == b else np.result_type(a, b)
 
 
 @cache
 def range_type(*bounds: np.dtype) -> np.dtype:
-    """The type of the numbers of a ``range`` with these bounds: int32, int64 or uint64.
+    """Return the type of the numbers of a ``range`` with these bounds: int32, int64 or uint64.
 
     Like Numba, it takes the type that holds the most bounds. If several do, it takes the one that changes the
     kind of number of the fewest, and then the one that is the type of the most.

@@ -1,4 +1,4 @@
-"""The blocks that run together, and the position of every thread in them."""
+"""Places threads: the blocks that run together, and the position of every thread in them."""
 
 from itertools import product
 
@@ -32,14 +32,14 @@ class Geometry:
         self.column = Pattern(np.arange(columns).reshape(1, -1, 1))
         self.lane = Lanes(Pattern(self.linear % WARP), 0, INT32)
         self._batches = {}
-        self.units: dict = {}  # the masks of single warps and of single lanes, once they are needed
+        self.units: dict = {}  # The masks of single warps and of single lanes are made when they are needed.
 
     def _thread_axes(self):
         x, y, _ = self.block
         return self.linear % x, self.linear // x % y, self.linear // (x * y)
 
     def mask(self, array: np.ndarray) -> Mask:
-        """A mask of these booleans; ``no_threads`` and ``all_threads`` are always the same objects."""
+        """Return a mask of these booleans. ``no_threads`` and ``all_threads`` are always the same objects."""
         if not array.any():
             return self.no_threads
         if array.all() and self.all_threads.array is None:
@@ -47,7 +47,9 @@ class Geometry:
         return Mask(self, array)
 
     def batch(self, length: int, level: int) -> Pattern:
-        """0..length-1 along the axis of the batched loop at nesting level ``level`` (0 is the outermost)."""
+        """Return 0..length-1 along the axis of the batched loop at nesting level ``level`` (0 is the
+        outermost).
+        """
         found = self._batches.get((length, level))
         if found is None:
             axis = np.arange(length).reshape((length,) + (1,) * (3 + level))
@@ -55,16 +57,16 @@ class Geometry:
         return found
 
     def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """For every lane the row and column of its block, and its number in the block."""
+        """Return for every lane the row and column of its block, and its number in the block."""
         parts = self.row.array, self.column.array, self.linear
         return tuple(np.broadcast_to(part, self.shape).reshape(-1) for part in parts)
 
     def place(self, row, column, lane) -> tuple[int, int, int]:
-        """What :meth:`places` says, for the one lane at this position along each axis."""
+        """Return what :meth:`places` says of the one lane at this position along each axis."""
         return int(row), int(column), int(lane)
 
     def warps(self, values: np.ndarray, active: np.ndarray | None) -> tuple:
-        """The values of all lanes, and which lanes are active (None: all), both with one row per warp."""
+        """Return the values of all lanes, and which lanes are active (None: all), both with one row per warp."""
         return values.reshape(-1, WARP), None if active is None else active.reshape(-1, WARP)
 
     def thread_coordinates(self, linear: int) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""Integers that differ from lane to lane, and the masks that say which lanes are active.
+"""Computes with integers that differ from lane to lane, and with masks of active lanes.
 
 The emulator runs many blocks at once. A value has the axes ``(..., block_y, block_x, thread)`` and is
 broadcast: ``threadIdx.x`` has the shape (1, 1, T), ``blockIdx.y`` the shape (Y, 1, 1). Axes in front of these
@@ -54,11 +54,11 @@ class Pattern:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """(low, high): no value is below or above these, but the extremes may lie between them."""
+        """Return (low, high). No value is below or above these, but the extremes may lie between them."""
         return self._bounds or (self.low, self.high)
 
     def derive(self, key, make, bounds=None):
-        """The pattern that ``make()`` returns, computed once per ``key``."""
+        """Return the pattern that ``make()`` returns, computed once per ``key``."""
         found = self.memo.get(key)
         if found is None:
             if len(self.memo) > _MEMO_LIMIT:
@@ -67,7 +67,7 @@ class Pattern:
         return found
 
     def remember(self, key, make):
-        """Any fact about this pattern, computed once per ``key``."""
+        """Return any fact about this pattern, computed once per ``key``."""
         if key not in self.memo:
             if len(self.memo) > _MEMO_LIMIT:
                 self.memo.clear()
@@ -79,7 +79,7 @@ ZERO = Pattern(np.zeros((1, 1, 1), np.int64))
 
 
 def younger(a, b):
-    """The one of two patterns or masks that was made later: its cache keeps what is computed from both.
+    """Return the younger of two patterns or masks, whose cache keeps what is computed from both.
 
     The thread index lasts as long as the launch, and ZERO for ever. A pattern that one iteration loaded is
     soon freed, and what was computed from it is freed with it.
@@ -88,7 +88,7 @@ def younger(a, b):
 
 
 def joint(op, p: Pattern, q: Pattern, make, *constants, bounds=None) -> Pattern:
-    """The pattern that ``make()`` returns from two others and some numbers, computed once."""
+    """Return the pattern that ``make()`` makes of two others and some numbers, computed once."""
     return younger(p, q).derive((op, p.serial, q.serial, *constants), make, bounds)
 
 
@@ -113,7 +113,7 @@ class Lanes:
         return self.pattern.array.shape
 
     def values(self) -> np.ndarray:
-        """The plain values, as an array of ``dtype``."""
+        """Return the plain values, as an array of ``dtype``."""
         array = self.pattern.array
         if self.offset:
             if self.dtype == UINT64:
@@ -131,7 +131,7 @@ _RANGES = {
 
 
 def from_values(array: np.ndarray) -> Lanes:
-    """Lanes with integers from memory or from arithmetic, about which nothing is known."""
+    """Return lanes with integers from memory or from arithmetic, about which nothing is known."""
     dtype = array.dtype
     array = array.reshape((1,) * (3 - array.ndim) + array.shape)
     if dtype == UINT64:
@@ -142,12 +142,15 @@ def from_values(array: np.ndarray) -> Lanes:
 
 
 def _small_if_possible(array: np.ndarray) -> np.ndarray:
-    """Unsigned integers as int64, in which all others are computed, unless one of them is too large."""
+    """Return unsigned integers as int64, unless one of them is too large.
+
+    All others are computed in int64.
+    """
     return array.astype(np.int64) if array.dtype == UINT64 and array.max() <= _LARGEST else array
 
 
 def split(value) -> tuple[Pattern, int]:
-    """(pattern, offset) of an integer; a uniform one has the pattern ZERO, a boolean is 0 or 1."""
+    """Return (pattern, offset) of an integer. A uniform one has the pattern ZERO; a boolean is 0 or 1."""
     if type(value) is Lanes:
         pattern = value.pattern
         if pattern.array.dtype == np.bool_:
@@ -157,7 +160,7 @@ def split(value) -> tuple[Pattern, int]:
 
 
 def _modulo(pattern: Pattern, offset: int, dtype: np.dtype) -> np.ndarray:
-    """The values as a 64-bit ``dtype``, modulo 2**64."""
+    """Return the values as a 64-bit ``dtype``, modulo 2**64."""
     array = pattern.array
     if offset:  # the array's own type wraps around, so one addition is enough, and no copy
         wrapped = np.uint64(offset % 2**64)
@@ -179,7 +182,7 @@ def _plain(key, ufunc, p, o, q, r, dtype) -> Lanes:
 
 
 def _whole(pattern: Pattern, offset: int, dtype: np.dtype) -> Lanes | None:
-    """``pattern + offset`` if every value is in the range of a 64-bit type, else None."""
+    """Return ``pattern + offset`` if every value is in the range of a 64-bit type, else None."""
     for low, high in (pattern.bounds, (pattern.low, pattern.high)):
         smallest, largest = (0, 2**64 - 1) if dtype == UINT64 else (_SMALLEST, _LARGEST)
         if low + offset >= smallest and high + offset <= largest:
@@ -188,7 +191,7 @@ def _whole(pattern: Pattern, offset: int, dtype: np.dtype) -> Lanes | None:
 
 
 def _small(p: Pattern, q: Pattern) -> bool:
-    """Are both arrays of int64?"""
+    """Return whether both are arrays of int64."""
     return p.array.dtype != np.uint64 and q.array.dtype != np.uint64
 
 
@@ -219,7 +222,7 @@ def subtract(a, b):
 
 
 def _difference(p: Pattern, q: Pattern) -> Pattern | None:
-    """p - q, or None if some value of it may not fit into int64."""
+    """Return p - q, or None if a value of it may not fit into int64."""
     if q is ZERO:
         return p
     low, high = p.bounds[0] - q.bounds[1], p.bounds[1] - q.bounds[0]
@@ -242,7 +245,7 @@ def multiply(a, b):
 
 
 def _product_of_patterns(p, o, q, r) -> Lanes | None:
-    """The product, or None if it may wrap around. Its bounds follow from theirs, not from its values."""
+    """Return the product, or None if it may wrap around. Its bounds are computed from theirs."""
     ends = [(low + shift, high + shift) for (low, high), shift in ((p.bounds, o), (q.bounds, r))]
     products = [a * b for a in ends[0] for b in ends[1]]
     bounds = min(products), max(products)
@@ -264,7 +267,7 @@ def scaled(p: Pattern, factor: int) -> Pattern:
 
 
 def floor_divide(a, b):
-    """``a // b``; the part of the offset that is divisible by b stays in the offset."""
+    """Return ``a // b``. The part of the offset that is divisible by ``b`` stays in the offset."""
     dtype = promote_lanes(a, b)
     (p, o), (q, r) = split(a), split(b)
     if _divides_patterns(p, q, r):
@@ -284,12 +287,15 @@ def modulo(a, b):
 
 
 def _divides_patterns(p, q, divisor) -> bool:
-    """Is the divisor uniform and positive, and does adding it to the values not overflow?"""
+    """Return whether the divisor is uniform and positive, and adding it to the values does not overflow."""
     return q is ZERO and divisor > 0 and p.array.dtype != np.uint64 and _fits(0, p.bounds[1] + divisor)
 
 
 def power(a, b):
-    """``a ** b`` of integers. A negative power is right for 1 and -1, the smallest integer for 0, else 0."""
+    """Return ``a ** b`` of integers.
+
+    A negative power is right for 1 and -1, and the least integer for 0, else 0.
+    """
     return _plain("**", _power, *split(a), *split(b), promote_lanes(a, b))
 
 
@@ -311,7 +317,7 @@ _BITWISE = {
 
 
 def bitwise(op: str, a, b):
-    """``a op b`` for &, |, ^, << and >>; a shift by 64 or more leaves no bit, only the sign."""
+    """Return ``a op b`` for &, |, ^, << and >>. A shift by 64 or more leaves no bit, only the sign."""
     left, right = _dtype(a), _dtype(b)
     if left == right == BOOL and op in "&|^":
         p, q = _booleans(a), _booleans(b)
@@ -336,7 +342,7 @@ def maximum(a, b):
 
 
 def _extreme(key, ufunc, a, b) -> Lanes:
-    """The smaller or larger of two integers; an operand itself if it is the answer in every lane."""
+    """Return the smaller or larger of two integers, as the operand itself if it is that in every lane."""
     dtype = unify(_dtype(a), _dtype(b))
     if dtype == BOOL:
         return bitwise("&" if key == "min" else "|", a, b)
@@ -352,7 +358,7 @@ def _extreme(key, ufunc, a, b) -> Lanes:
 
 
 def choose(condition: Pattern, a, b, dtype: np.dtype) -> Lanes:
-    """Lane by lane ``a`` where the condition holds, else ``b``; both fit into ``dtype``."""
+    """Return, lane by lane, ``a`` where the condition holds and ``b`` elsewhere. Both fit into ``dtype``."""
     if dtype == BOOL:
         p, q = _booleans(a), _booleans(b)
         return Lanes(_chosen(condition, p, q, lambda: np.where(condition.array, p.array, q.array)), 0, BOOL)
@@ -392,7 +398,7 @@ _limits = cache(np.iinfo)
 
 
 def cast(value, dtype: np.dtype) -> Lanes | bool:
-    """``uint32(value)`` and other casts to integers; out-of-range values wrap around."""
+    """Return ``uint32(value)`` or another cast to an integer type. Out-of-range values wrap around."""
     if dtype == BOOL:
         return compare("!=", value, 0)
     pattern, offset = split(value)
@@ -422,7 +428,7 @@ COMPARE = {
 
 
 def compare(op: str, a, b):
-    """``a op b``: a Python bool where all lanes agree, boolean lanes otherwise."""
+    """Return ``a op b`` as a Python bool if all lanes agree, and as boolean lanes otherwise."""
     (p, o), (q, r) = split(a), split(b)
     if _difference(p, q) is None or not _fits(r - o, r - o):
         return _compare_values(op, p, o, q, r)
@@ -453,7 +459,7 @@ def _compare_values(op, p, o, q, r):
 
 
 def _uniform_outcome(op: str, low: int, high: int):
-    """True or False if all of low..high compare with zero in the same way, else None."""
+    """Return True or False if all of low..high compare with zero in the same way, else None."""
     if op == "<":
         return True if high < 0 else False if low >= 0 else None
     if op == "<=":
@@ -489,7 +495,9 @@ class Mask:
         self.any = array is None or bool(array.any())
 
     def active(self, batch: tuple = ()) -> int:
-        """Active lanes, each counted once per iteration of the batched loops of these lengths."""
+        """Return the number of active lanes, each counted once per iteration of batched loops of these
+        lengths.
+        """
         return self._remember(("active", batch), lambda: self._count_active(batch))
 
     def _count_active(self, batch: tuple) -> int:
@@ -501,7 +509,7 @@ class Mask:
         return int(np.count_nonzero(self.array)) * whole // self.array.size
 
     def where(self, condition: Lanes) -> "Mask":
-        """The active lanes in which ``condition`` is true."""
+        """Return the active lanes in which ``condition`` is true."""
         return self._with("and", condition.pattern, lambda: self._made(condition.pattern.array))
 
     def where_not(self, condition: Lanes) -> "Mask":
@@ -521,7 +529,7 @@ class Mask:
         return self.geometry.mask(condition if self.array is None else self.array & condition)
 
     def extent(self, pattern: Pattern) -> tuple[int, int] | None:
-        """(lowest, highest) value of the pattern over the active lanes; None if no lane is active."""
+        """Return the (lowest, highest) value of the pattern over the active lanes; None if no lane is active."""
         if self.array is None:
             return pattern.low, pattern.high
         return self._remember(("extent", pattern.serial), lambda: self._extent(pattern.array))

@@ -1,4 +1,4 @@
-"""The unit that runs now: lanes in lock-step, and what each unit has for itself.
+"""Holds the unit that runs now: lanes in lock-step, and what each unit has for itself.
 
 :attr:`Machine.unit` is all of a chunk's lanes, or one of the parts that run in turns (:mod:`.scheduler`).
 """
@@ -40,6 +40,6 @@ class Unit:
         self.batch += (length,)
 
     def close_batch(self, name: str):
-        """The innermost loop whose iterations run at once has ended."""
+        """End the innermost loop whose iterations run at once."""
         self.batch = self.batch[:-1]
         del self.batched[name]

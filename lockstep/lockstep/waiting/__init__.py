@@ -1,1 +1,1 @@
-"""Units that wait for one another leave lock-step: scheduler, mbarriers, TMA's copies, wgmma's products."""
+"""Runs units that wait for each other, out of lock-step: scheduler, mbarriers, TMA's copies, wgmma."""

@@ -1,4 +1,4 @@
-"""The machine's part in kernels whose warps wait for each other and use asynchronous units (TMA, wgmma)."""
+"""Runs kernels whose warps wait for each other and use asynchronous units (TMA, wgmma)."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ class Cooperation:
     """The machine's part where units wait for each other, or warps use TMA and wgmma."""
 
     def prepare_warps(self):
-        """Fresh mbarriers, copies and clocks for a block."""
+        """Make new mbarriers, copies and clocks for a block."""
         self.chunk.mbarriers, self.chunk.tensor_copies, self.chunk.clocks = (
             MBarriers(self),
             TensorCopies(self),
@@ -49,13 +49,15 @@ class Cooperation:
 
     @property
     def products(self) -> Products:
-        """The queue of the running warp."""
+        """Return the queue of products of the running warp."""
         return self.unit.products
 
     # ---- barriers and ends of warps ----
 
     def all_units_arrived(self, site, masks, of_grid=False):
-        """Every unit that has not ended is at a barrier of the block or grid, with the lanes of ``masks``."""
+        """Note that all units that have not ended are at a barrier of block or grid, with the lanes of
+        ``masks``.
+        """
         all_threads = self.chunk.geometry.all_threads
         here = np.zeros(self.chunk.geometry.shape, bool)
         for mask in masks:
@@ -68,12 +70,12 @@ class Cooperation:
             self.chunk.clocks.block_barrier()
 
     def warp_ends(self, warp):
-        """A warp has run to its end."""
+        """End a warp, whose products and stores must be complete."""
         self.chunk.tensor_copies.end(range(warp.first_thread, warp.first_thread + 32))
         warp.products.end()
 
     def _check_warpgroups(self):
-        """A wgmma is one instruction of four warps: report warpgroups that did not execute it together."""
+        """Report warpgroups whose four warps did not execute a wgmma together."""
         warps = self.scheduler.warps
         for start in range(0, len(warps), WARPGROUP):
             group = warps[start : start + WARPGROUP]

@@ -1,4 +1,4 @@
-"""mbarriers: elements of a shared uint64 array that count arrivals and bytes, as the intrinsic explains."""
+"""Carries out mbarriers: elements of a shared uint64 array that count arrivals and bytes."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class MBarrier:
         self.copies: list = []  # copies in flight, each with .bytes and .land(agent, time)
 
     def advance(self):
-        """Go to the next phase if nothing is missing."""
+        """Advance to the next phase if no arrival and no byte is missing."""
         if self.pending == 0 and self.bytes == 0:
             self.phase += 1
             self.pending = self.arrivals
@@ -78,7 +78,7 @@ class MBarriers:
             self.barriers[array.storage.serial, cell] = MBarrier(name, count, self.machine.chunk.clocks, site)
 
     def arrive(self, site, array, index, size=0):
-        """Each active thread arrives and announces ``size`` bytes."""
+        """Let each active thread arrive and announce ``size`` bytes."""
         if self.machine.log is not None:
             return
         order = self.machine.chunk.clocks
@@ -124,7 +124,7 @@ class MBarriers:
     # ---- what copies and fences do ----
 
     def add_copy(self, site, array, index, copy):
-        """A copy that reports to array[index] has started."""
+        """Add a copy that has started and reports to ``array[index]``."""
         ((cell, _),) = self._named(site, array, index) or [(None, 0)]
         barrier = self._known(site, array, cell)
         if not barrier.fenced:
@@ -138,7 +138,7 @@ class MBarriers:
     # ---- which barriers are meant, and are they sound ----
 
     def _named(self, site, array, index) -> list[tuple[int, int]]:
-        """The barriers that the active threads name, each with the number of threads that name it."""
+        """Return the barriers that the active threads name, each with the number of threads that name it."""
         machine = self.machine
         if getattr(array, "space", "") != "shared" or array.dtype != np.uint64:
             raise KernelTypeError("an mbarrier is an element of a shared array of uint64")
@@ -152,7 +152,7 @@ class MBarriers:
         return [(int(cell), int(count)) for cell, count in zip(chosen, counts)]
 
     def _warp(self) -> list[int]:
-        """The numbers of the running warp's threads, counted over the grid."""
+        """Return the numbers of the running warp's threads, counted over the grid."""
         machine, first = self.machine, self.machine.unit.first_thread
         last = min(first + WARP, machine.chunk.geometry.threads)
         return machine.chunk.thread_ids()[0, 0, first:last].tolist()
@@ -170,7 +170,7 @@ class MBarriers:
         return barrier
 
     def _number(self, what, value) -> int:
-        """The value as one number, which must be the same for all active threads."""
+        """Return a value as one number, which must be the same for all active threads."""
         numbers = np.asarray(self.machine.plain(value))
         if numbers.dtype.kind not in "iub":
             raise KernelTypeError(f"{what} must be an integer")

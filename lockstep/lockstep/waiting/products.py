@@ -1,4 +1,4 @@
-"""wgmma's queue: matrix products that run asynchronously on tiles in shared memory.
+"""Queues wgmma's matrix products, which run asynchronously on tiles in shared memory.
 
 A product is computed when it is waited for, no sooner: a kernel that overwrites a tile too early, or reads
 its accumulators too early, gets wrong results here as well.
@@ -50,7 +50,7 @@ class Products:
             product()
 
     def end(self):
-        """The warp ends: finish the products that nobody waited for."""
+        """Finish the products that nobody waited for, because the warp ends."""
         self.commit()
         self.wait(0)
 

@@ -1,4 +1,4 @@
-"""Parts of a grid that run one at a time, for kernels that lock-step cannot run.
+"""Runs parts of a grid one at a time, for kernels that lock-step cannot run.
 
 Where some threads wait for others, lock-step never ends: it runs one branch to its end before the other.
 Such kernels run in *units*: whole blocks (several in lock-step) where only the grid meets, the warps of
@@ -29,7 +29,7 @@ MOST_WAITING = 4096  # units that may wait at the same time: each is a Python th
 
 
 class NeedsFinerUnits(Exception):
-    """These units stand still; smaller ones may not. The launch starts again with ``units``."""
+    """Raised when units of this size stand still. The launch starts again with the smaller ``units``."""
 
     def __init__(self, units: str):
         self.units = units
@@ -51,7 +51,7 @@ class WaitingUnit(Unit):
 
     @property
     def first_thread(self) -> int:
-        """The first of a warp's threads; the thread of a lane."""
+        """Return the first thread of a warp, or the thread of a lane."""
         return self.number * WARP if self.block.split == WARPS else self.number
 
     def can_continue(self) -> bool:
@@ -122,11 +122,11 @@ class Scheduler:
 
     @property
     def warps(self) -> list[WaitingUnit]:
-        """The units of the running block."""
+        """Return the warps of the running block."""
         return self.current.block.units
 
     def run(self):
-        """Run all units to their end; raises what any of them raised."""
+        """Run all units to their end; raise what any of them raised."""
         if not self.under_way:
             self.begin_block()
         try:
@@ -142,7 +142,7 @@ class Scheduler:
             raise self._error
 
     def begin_block(self) -> WaitingUnit:
-        """Prepare the next block; its first unit."""
+        """Prepare the next block and return its first unit."""
         block = self.coming.pop()
         block.open(self.machine)
         self.under_way.append(block)
@@ -152,7 +152,7 @@ class Scheduler:
     # ---- the Python threads ----
 
     def _work(self, unit):
-        """What a Python thread does: it runs a unit to its end, then others that have not begun yet."""
+        """Run a unit to its end, then others that have not begun yet. Each Python thread does this."""
         try:
             while unit is not None and not unit.begun:
                 threading.current_thread().unit = unit
@@ -170,7 +170,7 @@ class Scheduler:
             self._switch_to(unit)
 
     def _after(self, unit) -> WaitingUnit | None:
-        """A unit has ended: the next one to run, or None if all have."""
+        """Note that a unit has ended; return the next one to run, or None if all have ended."""
         machine, block = self.machine, unit.block
         if machine.asynchronous:
             machine.warp_ends(unit)
@@ -215,7 +215,7 @@ class Scheduler:
     # ---- waiting ----
 
     def wait(self, site, ready: Callable[[], bool], what: Callable[[], str]):
-        """Let the running unit wait until ``ready()``; ``what()`` says what for. Raises Deadlock."""
+        """Let the running unit wait until ``ready()``. ``what()`` says what it waits for. Raise Deadlock."""
         unit = self.current
         unit.ready, unit.what, unit.waits_at = ready, what, site
         while not ready():
@@ -223,7 +223,7 @@ class Scheduler:
         unit.ready = None
 
     def let_others_run(self):
-        """The running unit may be waiting for something: the others go first."""
+        """Let the other units run first, because the running one may be waiting for something."""
         unit = self.current
         unit.patient = True
         self._let_others_run(unit)
@@ -238,7 +238,7 @@ class Scheduler:
         del unit.block.waiting[unit]
 
     def _next(self) -> WaitingUnit | None:
-        """The next unit after the running one that can continue; a block begins if no other can."""
+        """Return the next unit that can continue. If none can, begin another block."""
         here, number = self.current.block, self.current.number
         if here.unbegun < len(here.units):
             here.unbegun += 1
@@ -255,7 +255,7 @@ class Scheduler:
         return next((unit for block in self.under_way for unit in block.waiting if unit.patient), None)
 
     def _stand_still(self) -> WaitingUnit:
-        """No unit can continue: the one that goes on anyway; raises if none does."""
+        """Return the unit that continues anyway where none can; raise if there is none."""
         for block in self.under_way:
             for unit in block.waiting:
                 if unit.meeting is not None:
@@ -270,7 +270,7 @@ class Scheduler:
     # ---- the barrier of a block ----
 
     def barrier(self, site):
-        """``cuda.syncthreads()``: wait for all other units of the block."""
+        """Carry out ``cuda.syncthreads()``: wait for all other units of the block."""
         block, unit = self.current.block, self.current
         block.at_barrier[unit.number] = self.machine.unit.mask
         generation = block.passed
@@ -281,14 +281,14 @@ class Scheduler:
         self._rejoin(unit, (block.passed,))
 
     def _rejoin(self, unit, moment):
-        """The unit has met others: what comes now, the lanes of a warp do together again."""
+        """Let the lanes of a warp make their next calls together again, because their units have met."""
         if len(moment) == 1:
             self.machine.unit.phase = 0
         if self.machine.lanes_apart:
             self.machine.lane_counts.separate(unit, moment)
 
     def _try_release(self, block, site) -> bool:
-        """Release the barrier if every unit that has not ended is there."""
+        """Release the barrier if every unit that has not ended has come to it."""
         if len(block.at_barrier) < block.left:
             return False
         places = {number: block.units[number].waits_at for number in block.at_barrier}
@@ -300,7 +300,7 @@ class Scheduler:
         return True
 
     def _report_two_barriers(self, block, places):
-        """Not all threads of a block wait at the same barrier of the source."""
+        """Report that threads of a block wait at different barriers of the source."""
         first = min(places.values())
         here, elsewhere = np.zeros((2, *self.machine.chunk.geometry.shape), bool)
         for number, mask in block.at_barrier.items():
@@ -309,7 +309,7 @@ class Scheduler:
         report_absent(self.machine, "barrier_divergence", first, here, elsewhere)
 
     def vote(self, site, votes) -> list:
-        """Meet the block's other units at a barrier; what all of them have voted, lane by lane."""
+        """Meet the block's other units at a barrier; return what all of them have voted, lane by lane."""
         block = self.current.block
         generation = block.passed
         ballot = block.votes.setdefault(generation, [np.zeros_like(vote) for vote in votes])
@@ -320,7 +320,7 @@ class Scheduler:
         return ballot
 
     def exited(self) -> np.ndarray | None:
-        """The lanes of the running block that have returned from the kernel; None if there are none."""
+        """Return the lanes of the running block that have returned from the kernel; None if there are none."""
         here = None
         for unit in self.current.block.units:
             if unit.exits is not None and unit.exits.returned is not None:
@@ -332,7 +332,7 @@ class Scheduler:
     # ---- the barrier of the grid ----
 
     def grid_barrier(self, site):
-        """``this_grid().sync()``: wait for all other units of the grid."""
+        """Carry out ``this_grid().sync()``: wait for all other units of the grid."""
         unit, generation = self.current, self.grid_passed
         unit.block.at_grid_barrier[unit.number] = self.machine.unit.mask
         if self._everyone_at_grid_barrier():
@@ -364,7 +364,7 @@ class Scheduler:
     # ---- calls that the lanes of a warp execute together ----
 
     def together(self, call, function, mask, operands):
-        """A lane arrives at a call; the last of the lanes that it names executes it for all."""
+        """Let a lane arrive at a call, which the last of the lanes that it names executes for all."""
         machine, unit, block = self.machine, self.current, self.current.block
         key = unit.number // WARP, call
         meeting = block.meetings.get(key)
@@ -435,7 +435,7 @@ class Scheduler:
         return f"No {who} can continue, so a GPU would hang: " + "; ".join(parts) + "."
 
     def _named(self, units) -> str:
-        """``warps 0 to 3``, ``thread (1, 0, 0) of block (0, 0, 0) and 30 others``."""
+        """Return units in words: ``warps 0 to 3``, ``thread (1, 0, 0) of block (0, 0, 0) and 30 others``."""
         if self.machine.asynchronous:
             return _named([unit.number for unit in units])
         first = units[0]
@@ -457,7 +457,7 @@ def _lanes_of(unit) -> np.ndarray | bool:
 
 
 def _joined(machine, threads, values):
-    """One value for several lanes, each of which holds its own in its place."""
+    """Return one value for several lanes, each of which has its own value at its place."""
     first = values[0]
     if type(first) in (bool, int) and all(type(v) is type(first) and v == first for v in values):
         return first
@@ -471,7 +471,7 @@ def _joined(machine, threads, values):
 
 
 def _masks(geometry, split) -> list:
-    """(number, mask) of each unit of a block."""
+    """Yield (number, mask) of each unit of a block."""
     if split == CHUNKS:
         return [(0, geometry.all_threads)]
     if geometry.units.get(split) is None:
@@ -486,7 +486,7 @@ def _masks(geometry, split) -> list:
 
 
 def _named(numbers: list[int]) -> str:
-    """``warp 4``, ``warps 0 to 3``, ``warps 0, 5``."""
+    """Return the numbers in words: ``warp 4``, ``warps 0 to 3``, ``warps 0, 5``."""
     if len(numbers) == 1:
         return f"warp {numbers[0]}"
     if numbers == list(range(numbers[0], numbers[-1] + 1)):

@@ -1,4 +1,4 @@
-"""TMA: copies of whole boxes of a matrix between global and shared memory.
+"""Carries out TMA's copies of whole boxes of a matrix between global and shared memory.
 
 A load lands at the wait for the mbarrier that its bytes complete, no sooner; a store reads its tile at the
 wait for the store, no sooner. So a kernel that does not wait computes wrong results here as well.
@@ -19,7 +19,7 @@ CHUNK = 16  # bytes that a swizzle keeps together
 
 @dataclass(frozen=True)
 class MatrixMap:
-    """A matrix as TMA sees it: in the buffer ``array``, ``shape`` of it exist, and copies move a ``box``."""
+    """A matrix as TMA sees it: ``shape`` elements of the buffer ``array``, copied by the ``box``."""
 
     array: DeviceArray
     shape: tuple[int, int]
@@ -27,7 +27,7 @@ class MatrixMap:
 
     @property
     def stored_columns(self) -> int:
-        """The columns that a store may write: it writes whole pieces of 16 bytes."""
+        """Return the columns that a store may write, as it writes whole pieces of 16 bytes."""
         chunk = CHUNK // self.array.dtype.itemsize
         return -(-self.shape[1] // chunk) * chunk
 
@@ -37,7 +37,7 @@ class MatrixMap:
 
 
 def swizzled(addresses: np.ndarray, row_bytes: int) -> np.ndarray:
-    """Swizzled addresses of the bytes of a tile with rows of 32, 64 or 128 bytes.
+    """Return the swizzled addresses of the bytes of a tile with rows of 32, 64 or 128 bytes.
 
     The tile starts at a multiple of eight rows; within each, the low bits of the number of a 16-byte chunk
     (one for rows of 32 bytes, two for 64, three for 128) are XORed with those of its 128-byte line's number.
@@ -132,7 +132,7 @@ class TensorCopies:
                 copy.finish()
 
     def end(self, threads: range):
-        """The warp with these threads ends: its stores must have finished reading shared memory."""
+        """End a warp with these threads, whose stores must have finished reading shared memory."""
         for thread in threads:
             groups = [*self.groups.pop(thread, []), self.open.pop(thread, [])]
             copies = [copy for group in groups for copy in group]
@@ -144,7 +144,7 @@ class TensorCopies:
     # ---- where ----
 
     def _threads(self) -> list[int]:
-        """The active threads; each makes a copy of its own."""
+        """Return the active threads, each of which makes a copy of its own."""
         mask = self.machine.unit.mask
         threads = np.arange(self.machine.chunk.geometry.threads)
         if mask.array is None:
@@ -154,7 +154,7 @@ class TensorCopies:
         ].tolist()
 
     def _at(self, index, thread) -> tuple:
-        """An index as a tuple of integers: the values that one thread has."""
+        """Return an index as a tuple of integers, the values that one thread has."""
         index = index if isinstance(index, tuple) else (index,)
         return tuple(self._of_thread(part, thread) for part in index)
 
@@ -167,7 +167,7 @@ class TensorCopies:
         )
 
     def _cells(self, site, tile, tile_index, matrix, thread):
-        """The tile's elements that hold the box, (rows, columns), swizzled; None if it does not fit."""
+        """Return the tile's elements that hold the box, (rows, columns), swizzled; None if it does not fit."""
         index = self._at(tile_index, thread)
         if len(index) != tile.ndim:
             raise KernelTypeError(wrong_number_of_indices(tile, index))
@@ -187,7 +187,9 @@ class TensorCopies:
     # ---- what it costs ----
 
     def _count(self, site, tile, matrix, corner, op):
-        """Count one request per thread: of the matrix the part that exists, of the tile the whole box."""
+        """Count one request per thread, for the part of the matrix that exists and for the whole box of the
+        tile.
+        """
         machine = self.machine
         extents = (matrix.shape[0], matrix.stored_columns if op == "store" else matrix.shape[1])
         if machine.log is not None:
@@ -267,7 +269,7 @@ def _check(matrix, tile):
 
 
 def _inside(matrix, corner, width: int) -> tuple:
-    """Rows and columns of the box, clipped, and which of its elements lie in rows of length ``width``."""
+    """Return rows and columns of the box, clipped, and which elements lie in rows of length ``width``."""
     extents = (matrix.shape[0], width)
     rows, columns = (at + np.arange(box) for at, box in zip(corner, matrix.box))
     row_is, column_is = ((n >= 0) & (n < extent) for n, extent in zip((rows, columns), extents))
@@ -276,7 +278,7 @@ def _inside(matrix, corner, width: int) -> tuple:
 
 
 def _box_of(matrix, corner) -> np.ndarray:
-    """The values of the box, with zeros outside the matrix."""
+    """Return the values of the box, with zeros outside the matrix."""
     rows, columns, inside = _inside(matrix, corner, matrix.shape[1])
     values = np.zeros(matrix.box, matrix.array.dtype)
     cells = rows[:, None] * matrix.array.strides[0] + columns
