@@ -9,7 +9,7 @@ from tests.browser.test_notebooks_in_the_browser import NAMES
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.full(reason="JupyterLab in Chromium, and all explorers of a notebook"),
-    pytest.mark.many(one_in=13, with_all=3),
+    pytest.mark.many(one_in=13, with_all=5),
     pytest.mark.filterwarnings("ignore:.* is deprecated"),
 ]
 GRAVE = ("serious", "critical")

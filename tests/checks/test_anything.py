@@ -95,7 +95,7 @@ def test_anything_gets_a_verdict(exercise, what):
     assert verdict.message and "Traceback" not in verdict._repr_html_() + str(verdict)
 
 
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=3, with_all=2)
 @pytest.mark.parametrize("exercise", [name for name in check.exercises() if getattr(check, name).right])
 def test_an_answer_to_some_cases_only_is_no_stub(exercise):
     right, calls = getattr(check, exercise).right, count()

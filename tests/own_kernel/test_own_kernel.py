@@ -25,7 +25,7 @@ def mine(tmp_path):
     return own(new_file(tmp_path, "mine"))
 
 
-@pytest.mark.many(one_in=12)
+@pytest.mark.many(one_in=12, with_all=3)
 @pytest.mark.parametrize("start", LADDER, ids=lambda stage: stage.name)
 def test_a_file_begins_as_any_stage(tmp_path, start):
     stage = own(write_new("mine", tmp_path, start.name))

@@ -88,7 +88,7 @@ def _fill_idle(units: np.ndarray, active: np.ndarray) -> np.ndarray:
 
 
 def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str) -> SharedCost:
-    """Return the cost of warps whose lanes access ``bits`` bits from the 32-bit words ``words`` (warps, 32)."""
+    """Return the cost of warps whose lanes access ``bits`` bits from the words ``words`` (warps, 32)."""
     words, active = _drop_idle(words, active)
     if active is None:
         active = np.ones(words.shape, bool)

@@ -191,7 +191,7 @@ def _shift(a, b, times):
 
 
 def _steps_until(value, step, low, high):
-    """Return how often ``step`` may be added before ``value`` leaves low..high (None: no bound on that side)."""
+    """Return how often ``step`` may be added before ``value`` leaves low..high (None: no bound there)."""
     if step > 0 and high is not None:
         return (high - value) // step
     if step < 0 and low is not None:

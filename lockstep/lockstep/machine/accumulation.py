@@ -10,7 +10,7 @@ class Accumulation:
     """The machine's sums over the iterations that run at once."""
 
     def accumulate(self, site, total, x, y, loops, region):
-        """Add ``x * y`` (``x`` if y is None) to ``total``, one iteration of the batched loops after another."""
+        """Add ``x * y`` (``x`` if y is None) to ``total``, one batched iteration after another."""
         levels = sorted(self.unit.batched[loop] for loop in loops if loop in self.unit.batched)
         if not levels:
             new = self.add(site, total, x) if y is None else self.fma(site, x, y, total)

@@ -26,7 +26,7 @@ class Barriers:
         return self.unit.exits
 
     def exited(self) -> np.ndarray | None:
-        """Return the lanes of the running blocks that have returned from the kernel; None if there are none."""
+        """Return the lanes of the running blocks that have returned from the kernel, or None."""
         if self.scheduler is not None:
             return self.scheduler.exited()
         gone = None if self.unit.exits is None else self.unit.exits.returned

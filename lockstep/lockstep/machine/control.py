@@ -361,7 +361,7 @@ class Control(Narrowing):
         return int(value)
 
     def counted(self, start, stop, step):
-        """Return the range that ``while counter < stop`` covers, or None if iterations must run one by one."""
+        """Return the range that ``while counter < stop`` covers; None if iterations must run one by one."""
         if (
             self.chunk.tracing or self.lanes_apart or self.log is not None
         ):  # These arrays have to see single iterations.

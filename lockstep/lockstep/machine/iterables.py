@@ -110,7 +110,7 @@ def iterable(machine, values):
 
 
 def check_one_type(values: tuple):
-    """Raise KernelTypeError for a tuple that Numba cannot loop over: one of different types, or an empty one."""
+    """Raise KernelTypeError for a tuple that Numba cannot loop over: of several types, or empty."""
     types = {_type_of(value) for value in values}
     if not values:
         raise KernelTypeError("Numba does not go over an empty tuple")

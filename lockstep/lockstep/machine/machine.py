@@ -126,7 +126,7 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
     # ---- chunks of blocks ----
 
     def start(self, z, y, x, rows, columns):
-        """Prepare for the blocks (x.., y.., z) of a chunk: new shared memory, and all threads at the start."""
+        """Prepare for the blocks (x.., y.., z) of a chunk: new shared memory, all threads at the start."""
         shape = rows, columns
         if shape not in self._shapes:
             self._shapes[shape] = Geometry(self.block, rows, columns), {}
@@ -243,7 +243,7 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         return state
 
     def start_copy(self, site, destination, where, source, source_where, width, valid_bytes):
-        """Start a cp.async: read ``valid_bytes`` now (the rest is zero), and write at the wait for the copy."""
+        """Start a cp.async: read ``valid_bytes`` now (the rest is zero), write at the wait for the copy."""
         values = self._copied_values(site, source, source_where, width, valid_bytes)
         pattern, offset, mask = self._locate(site, destination, where, width, "writes", from_the_end=False)
         access = self._account(site, destination, "store", pattern, offset, mask, width)

@@ -77,7 +77,7 @@ class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Vie
         return value
 
     def unpack(self, site, values, count):
-        """Return the values of ``a, b = values``, a tuple or an array, whose elements are read at ``site``."""
+        """Return the values of ``a, b = values``, a tuple or an array. Its elements are read at ``site``."""
         if isinstance(values, ARRAYS):
             if not self.only_types and np.any(self.plain(self.length(values)) != count):
                 raise KernelTypeError(

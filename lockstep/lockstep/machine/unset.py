@@ -62,7 +62,7 @@ class Unset:
         return _of_kind(kind, unknown if self.log is not None else garbage)
 
     def _about_unset(self, site, missing, lines) -> tuple:
-        """Return (a sentence about the first thread that reads what it has not set, its block, the thread)."""
+        """Return (a sentence about the first thread that reads what it has not set, its block, itself)."""
         name, (_, block, thread) = self.sites[site].op, self.reporter.first_lane(missing)
         who = thread_name(thread, block)
         sentence = (

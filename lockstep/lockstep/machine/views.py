@@ -108,7 +108,7 @@ class Views:
     # ---- attributes and methods ----
 
     def attribute(self, value, name, site=None):
-        """Return ``value.shape`` and other attributes, a field of a named tuple, or x, y, z or w of a vector."""
+        """Return ``value.shape`` or another attribute, a named tuple's field, or a vector's x, y, z or w."""
         if isinstance(value, ARRAYS):
             return self._attribute_of_array(value, name)
         if isinstance(value, tuple) and name in getattr(value, "_fields", ()):

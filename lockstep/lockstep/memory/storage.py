@@ -121,7 +121,7 @@ def unknown(dtype) -> Unknown:
 
 
 def affine(pattern: Pattern) -> tuple | None:
-    """Return (start, steps along the batch axes) of a pattern that differs only between batched iterations."""
+    """Return (start, steps along the batch axes) of a pattern that differs between batched iterations only."""
     return pattern.remember("affine", lambda: _affine(pattern.array))
 
 
@@ -304,7 +304,7 @@ class GlobalStorage(Storage):
             self.data[index[active]] = value[active]
 
     def cells(self, geometry) -> np.ndarray:
-        """Return all elements, for updates lane by lane. :meth:`cell` gives the position of a lane's element."""
+        """Return all elements, to be updated lane by lane. :meth:`cell` gives a lane's element."""
         return self.data
 
     def cell(self, lane, index):

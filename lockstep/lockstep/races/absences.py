@@ -34,7 +34,7 @@ class Absences:
         self._broken = np.zeros((1, 1, 1), bool)  # blocks with an error: (rows, columns, 1)
 
     def note(self, site, here, late):
-        """Note that the lanes ``late`` are not at the barrier where ``here`` are, though they have not ended."""
+        """Note that the lanes ``late`` miss the barrier where ``here`` are, and have not ended."""
         broken = late & self._broken
         if broken.any():
             report_absent(self.machine, "barrier_divergence", site, here, broken)

@@ -190,7 +190,7 @@ class RacesInGlobalMemory:
         )
 
     def pass_grid_barrier(self):
-        """Order all accesses to global memory before what follows, because all threads of the grid have met."""
+        """Order all earlier accesses to global memory, because all threads of the grid have met."""
         for races in self.shadows.values():
             races.forget()
         if self.machine.happens_before is not None:

@@ -113,7 +113,7 @@ class Released:
             self.add(time, thread, fence, happened)
 
     def covers(self, thread, block, warp, made, time) -> bool:
-        """Return whether an access of ``thread`` at time ``made`` is among what was released before ``time``."""
+        """Return whether an access by ``thread`` at time ``made`` was released before ``time``."""
         by_warp = self.warps.get(warp) if self.warps else None
         for known in (self.threads.get(thread), self.blocks.get(block), self.lanes.get(thread), by_warp):
             if known is not None and made < known.before(time):
@@ -222,7 +222,7 @@ class HappensBefore:
             self.lent.update({((thread,), wide): together for thread in threads})
 
     def arrive(self, threads, told: Told):
-        """Let a warp with these threads arrive at an mbarrier, and release to those who wait for the phase."""
+        """Let a warp with these threads arrive at an mbarrier, and release to those who wait for it."""
         self.time += 1
         first, block = threads[0], self.block(threads[0])
         _grow(told.warps, self.told.get(first, {}))
@@ -237,7 +237,7 @@ class HappensBefore:
                 fences.update(self.lent.get(((thread,), wide), Lent()).threads)
 
     def wait(self, threads, told: Told):
-        """Let a warp with these threads acquire what the arrivals of a phase released that it has waited for."""
+        """Let a warp with these threads acquire what was released by the arrivals that it waited for."""
         self.time += 1
         first, block = threads[0], self.block(threads[0])
         _grow(self.told.setdefault(first, {}), told.warps)
@@ -290,7 +290,7 @@ class HappensBefore:
         return own or self.by_block.get(block, NOTHING)
 
     def _learn(self, block, thread, wide) -> Known:
-        """Let a thread acquire what it has read, at a fence or where it meets others; return what it knows."""
+        """Let a thread acquire what it has read, at a fence or where threads meet; return what it knows."""
         known = self._known(block, thread)
         read = self.read.get(block, {}).get(thread)
         if not read:
@@ -335,7 +335,7 @@ class HappensBefore:
         return self.warp(me) == self.warp(other) or self.ordered(me, other, made)
 
     def has_read(self, me, cell, made) -> bool:
-        """Return whether an atomic of the thread has seen what others did to this element at time ``made``."""
+        """Return whether an atomic of the thread saw what others did to this element at time ``made``."""
         block = self.block(me)
         read = self.read.get(block, {}).get(me, {}).get(cell, 0)
         return made <= max(read, self._known(block, me).cells.get((cell, None), 0))

@@ -99,7 +99,7 @@ class SharedRaces:
         self.epoch.append(access)
 
     def syncwarp(self, whole):
-        """Order the lanes of these warps, booleans of shape (rows, columns, warps), or of all warps if None."""
+        """Order the lanes of these warps, (rows, columns, warps) booleans, or of all warps if None."""
         self.machine.unit.phase += 1
         if whole is not None:
             self.syncwarps[self.machine.unit.phase] = whole.reshape(-1, whole.shape[-1])
@@ -309,7 +309,7 @@ def _contested(accesses, touched, cells: int) -> np.ndarray:
 
 
 def _values(access, touched, rows, columns) -> np.ndarray:
-    """Return what each access stores, in the order of ``touched``: NaN for loads and for what is not known."""
+    """Return what each access stores, in the order of ``touched``: NaN for loads and the unknown."""
     values = access.stored(rows, columns)
     known = values is not None and len(values) == len(touched[0]) and values.dtype.kind in "biuf"
     return values.astype(float) if known else np.full(len(touched[0]), np.nan)
@@ -376,7 +376,7 @@ class Initialised:
         self.written[0, 0, cells.reshape(-1)] = True
 
     def missing(self, access: Access):
-        """Return the reads of elements not written yet: (cells, threads, rows, columns of blocks), or None."""
+        """Return the reads of unwritten elements: (cells, threads, rows, columns of blocks), or None."""
         key = access.where
         if self.complete or key in self._sound:
             return None
@@ -523,7 +523,7 @@ class GlobalRaces:
         return np.isin(cells, np.concatenate(self.alike) >> 32)
 
     def loads_its_own(self, cells, ids) -> np.ndarray:
-        """Return which of these loads are by threads that have stored there the value that others stored too."""
+        """Return which of these loads are by threads that stored there the value that others stored too."""
         if not self.alike:
             return np.zeros(len(cells), bool)
         return np.isin(_pairs(cells, ids), np.concatenate(self.alike))

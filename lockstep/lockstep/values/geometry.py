@@ -66,7 +66,7 @@ class Geometry:
         return int(row), int(column), int(lane)
 
     def warps(self, values: np.ndarray, active: np.ndarray | None) -> tuple:
-        """Return the values of all lanes, and which lanes are active (None: all), both with one row per warp."""
+        """Return the values of all lanes, and which are active (None: all), both with one row per warp."""
         return values.reshape(-1, WARP), None if active is None else active.reshape(-1, WARP)
 
     def thread_coordinates(self, linear: int) -> tuple[int, int, int]:

@@ -320,7 +320,7 @@ class Scheduler:
         return ballot
 
     def exited(self) -> np.ndarray | None:
-        """Return the lanes of the running block that have returned from the kernel; None if there are none."""
+        """Return the lanes of the running block that have returned from the kernel, or None."""
         here = None
         for unit in self.current.block.units:
             if unit.exits is not None and unit.exits.returned is not None:
