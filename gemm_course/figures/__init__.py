@@ -1,1 +1,1 @@
-"""Turns data into one picture with alt text: `svg` draws diagrams, `plots` draws what has axes."""
+"""Turns data into pictures with alt text. `svg` draws diagrams, and `plots` draws charts with axes."""

@@ -1,4 +1,4 @@
-"""Thirty-two banks: a shared tile coloured by bank, and the words that a warp reads, dropped into them."""
+"""Draws a shared tile coloured by bank, and the words that a warp reads falling into the 32 banks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
 from gemm_course.model.requests import Request
 
 BANKS, WORD = 32, 4
-_LEFT, _PITCH = 40.0, 13.0  # the tile and the banks begin here; a bank is this wide
-_WIDEST = PAGE - _LEFT - 8  # a tile's width
-_TILE, _GAP, _TOWER = 146.0, 46.0, 132.0  # heights: of the tallest tile, of the fall, of the tallest tower
-_DEEPEST = 13.0  # the height of a row of the tile
-_PALE, _DEEP = 0.06, 0.5  # the part of a matrix's hue in bank 0, and in bank 31
+_LEFT, _PITCH = 40.0, 13.0  # left edge of the tile and of the banks, and the width of a bank
+_WIDEST = PAGE - _LEFT - 8  # the largest width of a tile
+# Heights of the tallest tile, of the gap below it, and of the tallest tower.
+_TILE, _GAP, _TOWER = 146.0, 46.0, 132.0
+_DEEPEST = 13.0  # the largest height of a row of the tile
+_PALE, _DEEP = 0.06, 0.5  # the share of the matrix's hue in bank 0, and in bank 31
 _NOTES = 5
-_LAP = 0.3  # A row reaches a little under the next, so that no gap shines through.
+_LAP = 0.3  # A row reaches a little under the next, so that no gap shows between them.
 
-Words = Mapping[int, Sequence[int]]  # the lanes that read each word
+Words = Mapping[int, Sequence[int]]  # word -> the lanes that read it
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ def bank_of(address: int) -> int:
 def theatre(request: Request, tile: Tile, wavefronts: int, code: str, tallest: int) -> Picture:
     """Draw a tile coloured by bank, and the words of one shared read that fall into their banks.
 
-    ``wavefronts`` is the emulator's count, ``code`` the access as the kernel writes it; there is room for
-    ``tallest`` words in a bank. All pictures are equally high.
+    ``wavefronts`` is the emulator's count. ``code`` is the access as the kernel writes it. ``tallest`` is the
+    number of words that a bank has room for. All pictures are equally high.
     """
     words = _words(request)
     drawing = Drawing(f"{code}: {_plural(wavefronts, 'wavefront')}; {_remark(words)}", title_lines=2)
@@ -62,9 +63,10 @@ def theatre(request: Request, tile: Tile, wavefronts: int, code: str, tallest: i
 def draw_tile(
     drawing: Drawing, tile: Tile, words: Iterable[int], top: float, height: float
 ) -> dict[int, tuple[float, float]]:
-    """Draw the tile at the bottom of its place, each cell in the shade of its bank; ``words`` are in use.
+    """Draw the tile with each cell in the shade of its bank, and outline ``words``.
 
-    Return the middle of the lower edge of each of these.
+    The tile stands at the bottom of a place that begins at ``top`` and is ``height`` units high. Return the
+    middle of the lower edge of each word.
     """
     wide = min(_PITCH, _WIDEST / tile.columns)
     high = min(_DEEPEST, height / tile.rows)
@@ -93,7 +95,10 @@ def draw_tile(
 
 
 def _shades(drawing: Drawing, hue: str, first: int, wide: float) -> str:
-    """Return a fill that gives each cell of a row the shade of its bank; its first lies in bank ``first``."""
+    """Define a gradient that gives each cell of a row the shade of its bank, and return it as a fill.
+
+    ``first`` is the bank of the row's first cell.
+    """
     steps = "".join(
         f'<stop offset="{place / BANKS:.4g}" stop-color="{_shade(hue, bank)}"/>'
         for bank in range(BANKS)
@@ -111,7 +116,7 @@ def _shades(drawing: Drawing, hue: str, first: int, wide: float) -> str:
 
 
 def _shade(hue: str, bank: int) -> str:
-    """A matrix's hue, paler for the first bank than for the last."""
+    """Return a matrix's hue, paler for the first bank than for the last."""
     return colours.mixed(hue, _PALE + (_DEEP - _PALE) * bank / (BANKS - 1))
 
 
@@ -143,7 +148,7 @@ def _drops(drawing: Drawing, words: Words, cells: Mapping, floor: float, tallest
 
 
 def _bins(drawing: Drawing, tile: Tile, words: Words, floor: float, tallest: int) -> None:
-    """Draw the banks with the words that are in them, one above the other: as many as wavefronts."""
+    """Draw the banks, with the words of each bank in a tower that is as high as the bank's wavefronts."""
     hue, high = colours.of_array(tile.array), _TOWER / tallest
     by_bank, most = _by_bank(words), _most_words(words)
     drawing.text(_LEFT - 3, floor + 17, "bank", size=12, anchor="end")
@@ -164,7 +169,7 @@ def _bins(drawing: Drawing, tile: Tile, words: Words, floor: float, tallest: int
 
 
 def _measure(drawing: Drawing, most: int, floor: float, top: float) -> None:
-    """Draw how high the tallest tower is, in wavefronts, at the right of the banks."""
+    """Draw a measure of the tallest tower, in wavefronts, at the right of the banks."""
     x = _bin(BANKS) + 10
     drawing.line(x, floor, x, top, width=1.6)
     for y in (floor, top):
@@ -199,7 +204,7 @@ def _in_words(request: Request) -> str:
 
 
 def _who_reads_what(request: Request) -> str:
-    """Say which lanes read which elements, by the first few and the last one."""
+    """Say which lanes read which elements. Only the first few lanes and the last one are named."""
     lanes, names = zip(*((lane, f"{request.array}{list(place)}") for lane, place, _ in request.lanes))
     if len(set(names)) == 1:
         return f"All lanes read {names[0]}."
@@ -234,7 +239,7 @@ def begins(tile: Tile) -> str:
 
 
 def _notes(tile: Tile, words: Words) -> list[str]:
-    """Say what decides the count: where the next row of the tile begins; and how to read the towers."""
+    """Return sentences on where the rows of the tile begin, which decides the count, and on the towers."""
     shared = max(len(lanes) for lanes in words.values())
     notes = [begins(tile)] if tile.rows > 1 else []
     if shared > 1 and len(words) > 1:

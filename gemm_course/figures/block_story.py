@@ -1,7 +1,7 @@
-"""Which elements of A and B an element, a thread, a warp or a block of C reads, step by step.
+"""Finds which elements of A and B an element, a thread, a warp or a block of C reads, step by step.
 
-Everything is read from the emulator's trace of one block. A and B are numbered for it (:func:`numbered`), so
-that a value found in shared memory tells which element it is a copy of.
+It reads the emulator's trace of one block. A and B are numbered for it (:func:`numbered`), so that a value in
+shared memory tells which element it is a copy of.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ LEVELS = ("element", "thread", "warp", "block")
 
 @dataclass(frozen=True)
 class Moment:
-    """One step of a block: it copies a slab of A and B into shared memory, or it multiplies.
+    """One step of a block, in which it either copies a slab of A and B into shared memory or multiplies.
 
-    p: first and last index along k, both included. reads: by matrix and thread, the elements that the thread
-    loads. requests: by matrix and thread, how many loads that took.
+    ``p`` is the first and the last index along k, both included. ``reads`` holds the elements that each
+    thread loads, by matrix and thread. ``requests`` holds the number of loads that this took, by matrix and
+    thread.
     """
 
     p: tuple[int, int]
@@ -33,20 +34,21 @@ class Moment:
     requests: Mapping[str, Mapping[int, int]]
 
     def read_by(self, array: str, threads: Iterable[int]) -> set[Element]:
-        """The elements of A or B that any of ``threads`` loads."""
+        """Return the elements of A or B that any of ``threads`` loads."""
         return set().union(*(self.reads[array].get(thread, ()) for thread in threads))
 
     def lane_reads(self, threads: Iterable[int], arrays: str = "AB") -> int:
-        """Return how many elements of ``arrays`` are loaded by ``threads``, counted once for each of them."""
+        """Count the elements of ``arrays`` that ``threads`` load. An element counts once for each of them."""
         return sum(len(self.reads[array].get(thread, ())) for thread in threads for array in arrays)
 
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """What one block does.
+    """All that one block does.
 
-    shape: m, n, k. block: (x, y). owner: the thread that stores each of the block's elements of C. slab: how
-    deep the tiles in shared memory are along k, 0 without. at_once: steps along k that one operation takes.
+    ``shape`` is (m, n, k) and ``block`` is (x, y). ``owner`` names the thread that stores each of the block's
+    elements of C. ``slab`` is the depth of the tiles in shared memory along k, or 0 if there are none.
+    ``at_once`` is the number of steps along k that one operation takes.
     """
 
     shape: tuple[int, int, int]
@@ -57,19 +59,19 @@ class Story:
     at_once: int = 1
 
     def threads(self, level: str, element: Element) -> list[int]:
-        """The threads that a level of LEVELS means, around the owner of ``element``."""
+        """Return the threads that a level of LEVELS stands for, around the owner of ``element``."""
         mine = self.owner[element]
         everybody = sorted(set(self.owner.values()))
         belongs = {"warp": lambda t: t // WARP == mine // WARP, "block": lambda t: True}
         return list(filter(belongs.get(level, lambda t: t == mine), everybody))
 
     def made(self, level: str, element: Element) -> set[Element]:
-        """The elements of C that a level makes."""
+        """Return the elements of C that a level computes."""
         threads = set(self.threads(level, element))
         return {element} if level == "element" else {e for e, owner in self.owner.items() if owner in threads}
 
     def read(self, moment: Moment, array: str, level: str, element: Element) -> set[Element]:
-        """The elements of A or B that a level reads in ``moment``."""
+        """Return the elements of A or B that a level reads in ``moment``."""
         found = moment.read_by(array, self.threads(level, element))
         if level != "element" or moment.copies:
             return found
@@ -79,20 +81,23 @@ class Story:
 
     @cache  # noqa: B019  (a story lives as long as the notebook)
     def ever_read(self, array: str, level: str, element: Element) -> frozenset[Element]:
-        """The elements of A or B that a level multiplies with, in all steps together."""
+        """Return the elements of A or B that a level multiplies with, in all steps together."""
         multiplying = [moment for moment in self.moments if not moment.copies]
         return frozenset().union(*(self.read(moment, array, level, element) for moment in multiplying))
 
 
 def numbered(rows: int, columns: int, dtype: str) -> np.ndarray:
-    """A matrix whose values tell their places: 1, 2, 3, ...; exact in float16 up to 2048."""
+    """Return a matrix of 1, 2, 3, ..., whose values tell their places.
+
+    They are exact in float16 up to 2048.
+    """
     return np.arange(1, rows * columns + 1).astype(dtype).reshape(rows, columns)
 
 
 def story(trace, shape: tuple[int, int, int], block: tuple[int, int], *, copies: bool, at_once: int = 1):
-    """Read a block's trace, in which A and B were :func:`numbered`.
+    """Return the story of a block from its trace, in which A and B were :func:`numbered`.
 
-    copies: whether the story tells how the tiles get into shared memory, as steps of their own.
+    With ``copies``, the story tells the copies into shared memory as steps of their own.
     """
     gathered: dict[tuple, dict] = {}
     shared = bool(((trace["space"] == "shared") & (trace["op"] == "load")).any())

@@ -1,4 +1,4 @@
-"""Bar charts: TFLOPS stage by stage."""
+"""Draws TFLOPS as bars, stage by stage."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.plots import three_digits
 from gemm_course.figures.svg import SMALL, Drawing, text_width, wrap
 
-_RIGHT, _ROW = 536.0, 32.0  # the scale's right edge; the height of a bar with the space around it
+_RIGHT, _ROW = 536.0, 32.0  # the scale's right edge, and the height of a bar with the space around it
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One kernel's TFLOPS, None if it was not measured. ``highlight`` marks the chapter's kernel."""
+    """One kernel's TFLOPS, which is None if it was not measured. ``highlight`` marks the chapter's kernel."""
 
     label: str
     tflops: float | None
@@ -29,7 +29,8 @@ def _reached(bar: Bar) -> str:
 def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[str, float]] = ()) -> Picture:
     """Draw TFLOPS as bars from zero.
 
-    ``note`` names GPU, size, dtype and source; ``lines`` are reference lines such as cuBLAS.
+    ``note`` names GPU, size, dtype and source. ``lines`` are reference lines such as cuBLAS, each a label and
+    its TFLOPS.
     """
     drawing = Drawing(title)
     left = 20 + max(text_width(bar.label, bold=bar.highlight) for bar in bars)
@@ -71,9 +72,9 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
 
 
 def _write(axes, place: int, bar: Bar, lines: Sequence[tuple[str, float]]) -> None:
-    """Write what a bar reached behind its end, on the ground of the page where a line runs there."""
+    """Write a bar's TFLOPS behind its end, on the page's ground where a reference line runs there."""
     words, at = _reached(bar), bar.tflops or 0
-    unit = axes.get_xlim()[1] / axes.bbox.width  # a unit of the page, in TFLOPS
+    unit = axes.get_xlim()[1] / axes.bbox.width  # the width of a unit of the page, in TFLOPS
     ends = at + unit * (8 + text_width(words))
     ground = {"facecolor": colours.PAPER, "edgecolor": "none", "pad": 1}
     crossed = any(at < value < ends for _, value in lines)

@@ -1,4 +1,4 @@
-"""What a change did to the machine code of the main loop: instructions by kind, before and after."""
+"""Draws what a change did to the machine code of the main loop, by kind of instruction."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.rows import LEFT, LINE, RIGHT, paragraph
 from gemm_course.figures.svg import SMALL, Drawing, capital, wrap
 
-_SMALL = 0.02  # a share of all instructions; kinds with less on both sides get no bar, only a line together
-_BARS, _LONGEST = 184.0, 190.0  # bars begin here, and the longest is this long
+_SMALL = 0.02  # a share of all instructions; kinds below it on both sides get no bar and share one line
+_BARS, _LONGEST = 184.0, 190.0  # the left edge of the bars, and the length of the longest
 _FILLS = (colours.OTHER, colours.NOW)
 _SIDES = ("before", "after")
 WORK = (MULTIPLY_ADD, TENSOR_CORE)
@@ -21,7 +21,11 @@ WORK = (MULTIPLY_ADD, TENSOR_CORE)
 
 @dataclass(frozen=True)
 class Side:
-    """One kernel. instructions: in its loop by kind, for so much work. facts: what it takes, in words."""
+    """One of the two kernels that are compared.
+
+    ``instructions`` counts those of its loop by kind, per unit of work. ``facts`` says what resources the
+    kernel takes.
+    """
 
     label: str
     tiles: str
@@ -35,12 +39,12 @@ class Side:
 
 
 def number(value: float) -> str:
-    """ "1,377", "23.4", "0.391", "0.0078", "0"."""
+    """Return a number as the picture writes it, such as "1,377", "23.4", "0.391", "0.0078" or "0"."""
     return f"{value:,.0f}" if value >= 100 or not value else f"{value:.{3 if value >= 0.1 else 2}g}"
 
 
 def change(before: float, after: float) -> str:
-    """The difference of the two numbers as they are shown, with its sign: "−215", "+5", "same"."""
+    """Return the difference of two numbers as they are shown, with its sign: "−215", "+5", "same"."""
     old, new = (float(number(value).replace(",", "")) for value in (before, after))
     return "same" if old == new else f"{'+' if new > old else '−'}{number(abs(new - old))}"
 
@@ -56,9 +60,10 @@ def changes(before: Side, after: Side) -> dict[str, float]:
 
 
 def rows(before: Side, after: Side) -> tuple[list[str], list[str]]:
-    """Return the kinds that are drawn, and the rare ones.
+    """Return the kinds that get bars, and the rare ones that share a line.
 
-    The work comes first, then what changed most; what did not change comes last, the most frequent first.
+    Kinds in WORK come first, then the others with the largest change first. Kinds that did not change come
+    last, the most frequent first.
     """
 
     def order(kind: str) -> tuple:
@@ -86,8 +91,8 @@ def draw(
 ) -> Picture:
     """Draw two bars for each kind of instruction, and a table of what the kernels take.
 
-    per: the work that instructions are counted for, such as "1,000 multiply-adds". remarks: sentences below.
-    meanings: what is said of each kind.
+    ``per`` is the work that instructions are counted for, such as "1,000 multiply-adds". ``remarks`` are
+    sentences below the bars. ``meanings`` says what each kind is.
     """
     drawing = Drawing(title)
     large, small = rows(before, after)
@@ -131,7 +136,7 @@ def _heading(drawing: Drawing, words: str, y: float) -> float:
 
 
 def _pair(drawing: Drawing, kind: str, values: tuple[float, float], longest: float, y: float) -> float:
-    """A kind, its two numbers as bars, and the change at the right."""
+    """Draw a kind, its two numbers as bars, and the change at the right. Return the lower edge."""
     drawing.text(LEFT, y + 14, kind, bold=True)
     drawing.text(RIGHT, y + 14, change(*values), anchor="end", bold=True)
     for value, fill in zip(values, _FILLS, strict=True):
@@ -144,7 +149,7 @@ def _pair(drawing: Drawing, kind: str, values: tuple[float, float], longest: flo
 
 
 def _few(before: Side, after: Side, kinds: Sequence[str]) -> str:
-    """Name the rare kinds with their counts, or both counts where they differ."""
+    """Name the rare kinds with their counts, or with both counts where they differ."""
     told = []
     for kind in kinds:
         old, new = (number(value) for value in _both(before, after, kind))

@@ -1,4 +1,4 @@
-"""Lines of a source, with the machine instructions that each became and what was measured of these."""
+"""Describes the lines of a source, the machine instructions of each, and what was measured of these."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from functools import cached_property
 class Machine:
     """One machine instruction.
 
-    opcode: without modifiers. executed: how often warps executed it, None if nothing was measured. waits:
-    which part of their whole time warps waited there, 0 to 1, by reason, one of `profiles.WAITS`; ready: the
-    part for which they were there and did not wait, because they issued or another warp did.
+    ``opcode`` has no modifiers. ``executed`` is how often warps executed it, or None if nothing was measured.
+    ``waits`` is the share (0 to 1) of their whole time that warps waited there, by reason, with the names of
+    `profiles.WAITS`. ``ready`` is the share of time that warps were there without waiting, because they
+    issued or another warp did.
     """
 
     address: int
@@ -33,7 +34,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the source. number: 0 for instructions of no line."""
+    """One line of the source. ``number`` is 0 for the instructions that belong to no line."""
 
     number: int
     text: str
@@ -49,7 +50,7 @@ class Line:
 
     @cached_property
     def in_loop(self) -> int:
-        """The number of its instructions that are in the main loop."""
+        """The number of the line's instructions that are in the main loop."""
         return sum(one.in_loop for one in self.instructions)
 
     @property
@@ -62,7 +63,7 @@ class Line:
 
     @cached_property
     def waits(self) -> dict[str, float]:
-        """The share of warps' whole time spent waiting here, by reason, the largest first."""
+        """The share of warps' whole time spent waiting at this line, by reason, the largest first."""
         return all_waits(self.instructions)
 
     @cached_property
@@ -75,7 +76,7 @@ class Line:
 
 
 def all_waits(instructions: Iterable[Machine]) -> dict[str, float]:
-    """The share of warps' whole time spent waiting at these, by reason, the largest first."""
+    """Return the share of warps' whole time waiting at ``instructions``, by reason, the largest first."""
     found = Counter[str]()
     for one in instructions:
         found.update(one.waits)
@@ -84,9 +85,10 @@ def all_waits(instructions: Iterable[Machine]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Whole:
-    """What lines are compared with. executed: how many instructions warps executed in the whole kernel;
-    longest: which part of their time they were at the line where they were longest; has_loop: is there a
-    main loop?
+    """The whole kernel, with which lines are compared.
+
+    ``executed`` is the number of instructions that warps executed. ``longest`` is the largest share of their
+    time that warps spent at one line. ``has_loop`` tells whether there is a main loop.
     """
 
     executed: int
@@ -104,9 +106,9 @@ class Whole:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the source, or what stands in its place for instructions of no line.
+    """A function of the source, or a group of instructions that belong to no line.
 
-    place: the file it is in, or what else there is to say.
+    ``place`` names the file of a function, or explains the group.
     """
 
     name: str
@@ -128,7 +130,7 @@ def short(count: float) -> str:
 
 
 def percent(part: float) -> str:
-    """Return a share as in "35.0 %"; "" for zero."""
+    """Return a share as in "35.0 %", or "" for zero."""
     if part == 0:
         return ""
     return f"{100 * part:.1f} %" if part >= 0.0005 else "<0.1 %"

@@ -1,14 +1,15 @@
-"""The course's colours: one meaning each, the same in every picture.
+"""Defines the course's colours, each with one meaning that is the same in every picture.
 
-A picture never relies on colour alone: an outline, hatching, a number or a label says the same thing. Text
-has a contrast of at least 4.5 : 1 with what is behind it. A mark has at least 3 : 1, or an outline that does;
-a ground is pale on purpose, and says "in the background". All colours stand here, and what they mean in
-`MEANINGS`; tests keep this so, and the colours apart for readers with protanopia, deuteranopia or tritanopia.
+A picture never relies on colour alone. An outline, hatching, a number or a label says the same thing. Text
+has a contrast of at least 4.5 : 1 with the colour behind it. A mark has at least 3 : 1, or an outline that
+does. A ground is pale on purpose, because it marks the background. All colours are defined here, and their
+meanings in `MEANINGS`. Tests check this, and that readers with protanopia, deuteranopia or tritanopia can
+tell the colours apart.
 """
 
 from __future__ import annotations
 
-# Okabe and Ito's blue, vermillion and green, darkened until white text can be read on them.
+# These are Okabe and Ito's blue, vermillion and green, darkened until white text can be read on them.
 A = "#0057A8"
 B = "#B85900"
 C = "#008566"
@@ -30,15 +31,16 @@ BAND = "#EEF1F4"
 IDLE = "#F3F4F6"
 PAPER = "#FFFFFF"
 
-# From little to much. Text can be read on every shade, which leaves out the tones in the middle.
+# The scale runs from little to much. It leaves out the middle tones, on which no text can be read.
 SCALE = ("#F3F5F8", "#D6DEE6", "#B1BECB", "#8A9BAE", "#5F748A", "#3F5166", "#22303F")
 BUSY, LIMIT = SCALE[1], SCALE[3]
 
 PASSED, PASSED_PALE = "#00614A", "#D9F0E4"
 OPEN, OPEN_PALE = "#7A4B00", "#FFF1D6"
 
-# A warp's time: grey is issuing or ready, a colour is waiting. Each memory has one hue, darker for its answer
-# than for its queue; all others differ in hue, so that they can be told apart in narrow parts.
+# A warp's time is grey while it issues or is ready, and coloured while it waits. Each memory has one hue,
+# which is darker for its answer than for its queue. All other waits differ in hue, so that narrow parts can
+# be told apart.
 OF_WAIT = {
     "issuing": "#3D4752",
     "another warp's turn": "#9AA3AF",
@@ -57,8 +59,8 @@ OF_WAIT = {
 }
 
 # A kind of machine instruction has the hue of the wait that it leads to: purple for global memory, brown for
-# shared memory, teal for Tensor Cores; a store is darker than a load. What adds to the accumulators is green
-# like them; what goes with it all is grey.
+# shared memory, teal for Tensor Cores. A store is darker than a load. Instructions that add to the
+# accumulators are green like them, and those that only accompany the work are grey.
 OF_KIND = {
     "multiply-add": C,
     "Tensor Core product": OF_WAIT["Tensor Cores"],
@@ -78,7 +80,7 @@ OF_KIND = {
     "other": PAPER,
 }
 
-# A kernel's source: what editors do, but dark enough for NOW_PALE and BAND.
+# A kernel's source has the colours of an editor, but dark enough to be read on NOW_PALE and BAND.
 OF_CODE = {
     "comment": "#2E6060",
     "decorator": "#8410C9",
@@ -121,12 +123,12 @@ MEANINGS = {
 
 
 def of_array(name: str) -> str:
-    """Return the hue of the array called ``name``; a shared tile (``As``) keeps the hue of its matrix."""
+    """Return the hue of the array called ``name``. A shared tile (``As``) keeps the hue of its matrix."""
     return {"A": A, "B": B, "C": C, "a": A, "b": B, "o": C}.get(name[:1], QUIET)
 
 
 def mixed(hue: str, part: float) -> str:
-    """Return ``part`` (0 to 1) of a hue, the rest paper."""
+    """Return ``part`` (0 to 1) of a hue mixed with paper."""
     channels = (round(255 + (int(hue[i : i + 2], 16) - 255) * part) for i in (1, 3, 5))
     return "#" + "".join(f"{value:02X}" for value in channels)
 

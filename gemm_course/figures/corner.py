@@ -1,4 +1,4 @@
-"""A, B and C in corner layout: A left of C, B above it, so that an element's row and column point at it."""
+"""Places A, B and C in corner layout: A left of C, B above it, so that both point at an element of C."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from gemm_course.figures import colours
 from gemm_course.figures.svg import Drawing
 
 Element = tuple[int, int]
-_GAP = 8.0  # between the matrices
-_LINES = 0.1  # the line between two cells takes this part of a cell
+_GAP = 8.0  # the space between the matrices
+_LINES = 0.1  # the share of a cell's side that the line between two cells takes
 
 
 @dataclass(frozen=True)
 class Corner:
-    """Where the cells of three matrices lie: C is m by n, A is m by k, B is k by n.
+    """The places of the cells of three matrices: C is m by n, A is m by k, B is k by n.
 
-    left, top: of the whole; side: how wide and high it may be. All in units of the page.
+    ``left`` and ``top`` are the corner of the whole layout, and ``side`` is its largest width and height. All
+    are in units of the page.
     """
 
     m: int
@@ -29,7 +30,7 @@ class Corner:
 
     @property
     def cell(self) -> float:
-        """The side of a cell."""
+        """The side of a cell, in units of the page."""
         return (self.side - _GAP) / (self.k + max(self.m, self.n))
 
     @property
@@ -41,11 +42,14 @@ class Corner:
         return self.top + (self.k + self.m) * self.cell + _GAP
 
     def shape(self, array: str) -> tuple[int, int]:
-        """Rows and columns of "A", "B" or "C"."""
+        """Return the rows and columns of "A", "B" or "C"."""
         return {"A": (self.m, self.k), "B": (self.k, self.n), "C": (self.m, self.n)}[array]
 
     def box(self, array: str, at: Element = (0, 0), size: Element | None = None) -> tuple[float, ...]:
-        """Left, top, width and height of ``size`` (rows, columns; all of them) cells from ``at`` on."""
+        """Return left, top, width and height of a rectangle of cells.
+
+        It begins at the cell ``at`` and has ``size`` = (rows, columns), by default those of the whole matrix.
+        """
         rows, columns = size or self.shape(array)
         beside, below = self.left + self.k * self.cell + _GAP, self.top + self.k * self.cell + _GAP
         x, y = {"A": (self.left, below), "B": (beside, self.top), "C": (beside, below)}[array]
@@ -53,18 +57,21 @@ class Corner:
         return x + at[1] * cell, y + at[0] * cell, columns * cell, rows * cell
 
     def middle(self, array: str, at: Element) -> Element:
-        """The middle of a cell."""
+        """Return the middle of a cell on the page."""
         x, y, wide, high = self.box(array, at, (1, 1))
         return x + wide / 2, y + high / 2
 
     def light(self, drawing: Drawing, array: str, elements: Iterable[Element], fill: str) -> None:
-        """Fill cells."""
+        """Fill the cells of ``elements``."""
         runs = [self.box(array, at, (1, length)) for at, length in _runs(elements)]
         if runs:
             drawing.area([tuple(round(value, 2) for value in run) for run in runs], fill)
 
     def rule(self, drawing: Drawing, array: str, every: int = 1) -> None:
-        """Draw the lines between cells, or groups of them. Call it last, or filled cells cover them."""
+        """Draw lines between cells, or between groups of ``every`` cells.
+
+        Call it last, or filled cells cover them.
+        """
         rows, columns = self.shape(array)
         x, y, wide, high = self.box(array)
         thin = min(1.0, _LINES * self.cell * every)
@@ -84,14 +91,14 @@ class Corner:
 
 
 def bounds(elements: Iterable[Element]) -> tuple[Element, Element]:
-    """First row and column, and rows and columns, of the rectangle around ``elements``."""
+    """Return the rectangle around ``elements``: its first row and column, and its rows and columns."""
     rows, columns = zip(*elements, strict=True)
     at = min(rows), min(columns)
     return at, (max(rows) - at[0] + 1, max(columns) - at[1] + 1)
 
 
 def fills_a_rectangle(elements: Iterable[Element]) -> bool:
-    """Whether ``elements`` fill the rectangle around them; no elements do not."""
+    """Tell whether ``elements`` fill the rectangle around them. No elements do not."""
     elements = set(elements)
     if not elements:
         return False
@@ -100,7 +107,7 @@ def fills_a_rectangle(elements: Iterable[Element]) -> bool:
 
 
 def patches(elements: Iterable[Element]) -> list[list[Element]]:
-    """Divide ``elements`` into rectangles: runs that lie side by side, with equal ones right below them."""
+    """Divide ``elements`` into rectangles, each made of equally long runs that lie below one another."""
     found: dict[tuple[int, int], list[list[Element]]] = {}
     for (row, column), length in _runs(elements):
         patches = found.setdefault((column, length), [])
@@ -111,7 +118,7 @@ def patches(elements: Iterable[Element]) -> list[list[Element]]:
 
 
 def _runs(elements: Iterable[Element]) -> list[tuple[Element, int]]:
-    """Cells that lie side by side, as (the first of them, how many)."""
+    """Return the runs of cells that lie side by side, each as (its first cell, its length)."""
     found: list[tuple[Element, int]] = []
     for row, column in sorted(elements):
         if found and found[-1][0][0] == row and found[-1][0][1] + found[-1][1] == column:

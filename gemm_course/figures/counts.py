@@ -1,4 +1,4 @@
-"""Counted three ways: the learner's formula, the emulator, the hardware's counter."""
+"""Draws counts found three ways: by the learner's formula, the emulator and the hardware's counter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def side_by_side(rows: Sequence[tuple[str, Mapping[str, int | str]]], title: str
     """Draw one bar per way of counting, for each thing counted.
 
     ``rows`` holds (what is counted, {"formula": 268435456, "emulator": 268435456, "hardware": "not
-    recorded"}); a way that has no count gives words instead. Bars of one row share a scale, so that equal
+    recorded"}). A way that has no count gives words instead. The bars of one row share a scale, so that equal
     counts look equal.
     """
     drawing = Drawing(title)
@@ -39,7 +39,7 @@ def side_by_side(rows: Sequence[tuple[str, Mapping[str, int | str]]], title: str
 
 
 def _bars(drawing: Drawing, counts: Mapping[str, int | str], top: float) -> None:
-    """Draw the ways of counting one thing; words stand where a way has no count."""
+    """Draw the ways of counting one thing, with words where a way has no count."""
     most = max(_known(counts), default=0)
     with plots.axes(drawing, _LEFT, top, _WIDTH, _ROW * len(counts)) as axes:
         axes.set_xlim(0, most or 1)

@@ -1,4 +1,4 @@
-"""How a block fills its shared tiles: which thread stores which element, in which order, and what is left."""
+"""Draws how a block fills its shared tiles: which thread stores which element, and which no thread stores."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
 Element = tuple[int, int]
-_WIDEST, _CELL = 456.0, 16.0  # the largest width of both tiles side by side, and of a cell
+_WIDEST, _CELL = 456.0, 16.0  # the largest width of both tiles side by side, and the largest width of a cell
 
 
 @dataclass(frozen=True)
 class Moment:
-    """One store into a tile by all threads that take part in it: their elements by linear thread id."""
+    """One store into a tile by all threads that take part.
+
+    ``stores`` has their elements by linear thread id.
+    """
 
     line: int
     array: str
@@ -25,9 +28,10 @@ class Moment:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is filled: the tile sizes by name, the threads of a block (x, y), the kernel's lines by number.
+    """The tiles and the block that fills them.
 
-    ``outside`` holds the emulator's messages about stores outside the tiles.
+    ``tiles`` maps each tile's name to its size. ``block`` is the block's threads (x, y). ``lines`` holds the
+    kernel's lines by number. ``outside`` holds the emulator's messages about stores outside the tiles.
     """
 
     tiles: Mapping[str, int]
@@ -52,7 +56,7 @@ def moments(trace) -> list[Moment]:
 
 
 def holes(story: Sequence[Moment], plan: Plan) -> dict[str, int]:
-    """Return how many elements of each tile no thread has stored."""
+    """Count the elements of each tile that no thread has stored."""
     stored = {(m.array, element) for m in story for element in m.stores.values()}
     return {
         array: sum((array, (row, column)) not in stored for row in range(rows) for column in range(columns))
@@ -61,13 +65,16 @@ def holes(story: Sequence[Moment], plan: Plan) -> dict[str, int]:
 
 
 def covered(story: Sequence[Moment], thread: tuple[int, int], plan: Plan) -> Picture:
-    """Draw the tiles after all stores: by ``thread`` (x, y), by others, and the holes, hatched."""
+    """Draw the tiles after all stores.
+
+    The elements of ``thread`` (x, y) are marked, and holes are hatched.
+    """
     missing = holes(story, plan)
     return _draw(story, None, thread, plan, _verdict(missing, plan))
 
 
 def filling(story: Sequence[Moment], step: int, thread: tuple[int, int], plan: Plan) -> Picture:
-    """Draw store ``step`` (from 0) of the story; after the last store, draw the result."""
+    """Draw store ``step`` (from 0) of the story. After the last store, draw the result."""
     if step >= len(story):
         return covered(story, thread, plan)
     now = story[step]

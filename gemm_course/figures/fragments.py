@@ -1,4 +1,4 @@
-"""Fragments: which lane of a warp holds which element of a 16 by 16 matrix, and the banks of its rows."""
+"""Draws which lane of a warp holds which element of a 16 by 16 matrix, and the banks of its rows."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _CELL = 20.0
 
 @dataclass(frozen=True)
 class Fragment:
-    """How a warp holds one matrix.
+    """The elements of one matrix that each lane of a warp holds.
 
-    name: "A", "B" or "C". held: for every lane the elements (row, column) of its fragment, in order; the
-    second half may repeat the first. per_register: how many elements share a 32-bit register.
+    ``name`` is "A", "B" or "C". ``held`` lists, for every lane, the elements (row, column) of its fragment in
+    order. The second half of the list may repeat the first. ``per_register`` is how many elements share a
+    32-bit register.
     """
 
     name: str
@@ -30,11 +31,11 @@ class Fragment:
     per_register: int
 
     def distinct(self, lane: int) -> list[Element]:
-        """A lane's elements, each once."""
+        """Return a lane's elements, each of them once."""
         return list(dict.fromkeys(self.held[lane]))
 
     def holder(self, element: Element) -> int:
-        """The lane that holds an element. Raises KeyError if no lane does."""
+        """Return the lane that holds an element. Raise KeyError if no lane does."""
         for lane in self.held:
             if element in self.held[lane]:
                 return lane
@@ -42,7 +43,7 @@ class Fragment:
 
 
 def one_element(fragment: Fragment, element: Element) -> Picture:
-    """Draw a matrix with the lane of every element; mark ``element`` and the others that its lane holds."""
+    """Draw a matrix with the lane of every element. Mark ``element`` and the others that its lane holds."""
     lane = fragment.holder(element)
     held = fragment.distinct(lane)
     place = held.index(element)
@@ -105,8 +106,8 @@ def _registers(drawing: Drawing, fragment: Fragment, lane: int, chosen: Element)
 def eight_rows(request: Request, wavefronts: int, row_bytes: int) -> Picture:
     """Draw the banks of the first 8 rows of 16 bytes that a load of a fragment reads.
 
-    ``request`` has one lane per row of 8 FP16 values; ``wavefronts`` is the emulator's count for these 8,
-    ``row_bytes`` the distance from the start of one row to the next in shared memory.
+    ``request`` has one lane per row of 8 FP16 values. ``wavefronts`` is the emulator's count for these 8
+    rows. ``row_bytes`` is the distance from the start of one row to the next in shared memory.
     """
     rows = request.lanes[:8]
     asked = defaultdict(list)

@@ -1,4 +1,4 @@
-"""TFLOPS over two tile sizes, one cell per choice: its number, or why there is none."""
+"""Draws TFLOPS over two tile sizes. Each cell shows its number, or why there is none."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_LEFT, _PAGE = 76.0, 552.0  # the cells' left edge, and the furthest right edge
-_MOST = 86.0  # the width of a cell where there is room
-# Each shade begins at a share of the best. Near the top, where tiles are chosen, the steps are small.
+_LEFT, _PAGE = 76.0, 552.0  # the cells' left edge, and the largest right edge
+_MOST = 86.0  # the largest width of a cell
+# Each shade begins at a share of the best. The steps are small near the top, where tiles are chosen.
 _SHADES = tuple(zip((0.95, 0.9, 0.8, 0.7, 0.5, 0.25, 0.0), reversed(colours.SCALE), strict=True))
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One choice of tiles: ``tflops`` is None if it was not measured, ``legal`` False if it cannot run."""
+    """One choice of tiles.
+
+    ``tflops`` is None if it was not measured, and ``legal`` is False if it cannot run.
+    """
 
     tflops: float | None = None
     legal: bool = True
@@ -25,7 +28,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Axis:
-    """A tile size and the values that it takes along the map."""
+    """A tile size, and the values that it takes along one side of the map."""
 
     name: str
     values: Sequence[int]
@@ -40,9 +43,9 @@ def heatmap(
     chosen: tuple[int, int] | None = None,
     notes: Sequence[str] = (),
 ) -> Picture:
-    """Draw ``cell(down value, across value)`` for every pair; the best is starred, ``chosen`` framed.
+    """Draw ``cell(down value, across value)`` for every pair. The best is starred, and ``chosen`` is framed.
 
-    Only cells that were measured are shaded: the darker, the closer to the best of the map.
+    Only cells that were measured are shaded. A cell is the darker, the closer it is to the best of the map.
     """
     cells = {(d, a): cell(d, a) for d in down.values for a in across.values}
     known = {place: each.tflops for place, each in cells.items() if each.tflops is not None}
@@ -105,7 +108,7 @@ def _frame(drawing: Drawing, x: float, y: float, wide: float, high: float) -> No
 
 
 def _legend(drawing: Drawing, cells: dict, framed: bool, y: float) -> float:
-    """Explain the marks that occur in this map, in one row; return where the next line begins."""
+    """Explain the marks that occur in this map, in one row. Return where the next line begins."""
     present = {_kind(each) for each in cells.values()}
     marks = [("★", "best here", colours.INK)] if "measured" in present else []
     marks += [("▢", "these tiles", colours.INK)] if framed else []

@@ -1,4 +1,4 @@
-"""The mark of each kind of machine instruction: two letters on a colour, in lists, bars and the legend."""
+"""Makes the mark of each kind of machine instruction: two letters on a colour."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def counted(count: int, kind: str) -> str:
 
 
 def all_counted(counts: Mapping[str, int]) -> str:
-    """Return the kinds that occur, the most frequent first: "128 shared loads, 2 branches"."""
+    """Return the kinds that occur and their counts, most frequent first: "128 shared loads, 2 branches"."""
     most = sorted((kind for kind in counts if counts[kind]), key=lambda kind: -counts[kind])
     return ", ".join(counted(counts[kind], kind) for kind in most)
 
@@ -55,7 +55,7 @@ def mark_in_words(kind: str) -> str:
 
 
 def bar(counts: Mapping[str, int]) -> str:
-    """Return how instructions divide into kinds, as HTML: a strip with a part for each kind."""
+    """Return a strip, as HTML, with a part for each kind that shows the share of its instructions."""
     parts = "".join(_part(kind, counts[kind]) for kind in MARKS if counts.get(kind))
     return f'<span style="display:flex;flex:0 0 {_BAR}px;width:{_BAR}px;height:11px">{parts}</span>'
 
@@ -68,7 +68,7 @@ def _part(kind: str, count: int) -> str:
 
 
 def legend(kinds: Iterable[str]) -> str:
-    """Return the marks of these kinds with their names, and what they are in a part that opens, as HTML."""
+    """Return the marks of these kinds with their names, as HTML. A part that opens says what they are."""
     there = set(kinds)
     shown = [kind for kind in MARKS if kind in there]
     names = "".join(f'<span style="white-space:nowrap">{mark_in_words(kind)} {kind}</span>' for kind in shown)

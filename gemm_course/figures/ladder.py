@@ -1,4 +1,4 @@
-"""The whole ladder: how close each stage comes to cuBLAS on several GPUs, and how many loads it makes."""
+"""Draws the ladder: how close each stage comes to cuBLAS on several GPUs, and how many loads it makes."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _LEFT, _RIGHT, _MOST = (
     222.0,
     382.0,
     1.1,
-)  # the shares' scale: its left and right edge, and the share at the right
+)  # the shares' scale: its left and right edge, and the largest share
 _LOADS, _FEWEST, _MOST_LOADS = (
     404.0,
     0.004,
     4.0,
 )  # the loads' scale: its left edge, and its smallest and largest value
 _ROW, _BAND = 42.0, 26.0  # heights of a rung and of a heading
-_END = 552.0  # the right edge of all
+_END = 552.0  # the right edge of the picture
 _EDGE = {"markeredgecolor": colours.INK, "markeredgewidth": 1}
-_APART = (94.0, 51.0)  # the distance of a row's first two figures, and of the others
+_APART = (94.0, 51.0)  # the distance between a row's first two figures, and between the others
 _MOST_GPUS = 4
 _MARKS = (("●", colours.NOW), ("▲", colours.QUIET), ("■", colours.QUIET), ("◆", colours.INK))
-_SHAPES = {"●": "o", "▲": "^", "■": "s", "◆": "D"}  # the same as Matplotlib's markers
+_SHAPES = {"●": "o", "▲": "^", "■": "s", "◆": "D"}  # the same shapes as Matplotlib's markers
 _GLOBAL, _SHARED = {"marker": "s", "color": colours.COUNTED}, {"marker": "o", "color": colours.PAPER}
 
 
 @dataclass(frozen=True)
 class Speed:
-    """What a stage reached on one GPU: TFLOPS, and the share of cuBLAS (0 to 1, or more) if known."""
+    """A stage's speed on one GPU: its TFLOPS, and its share of cuBLAS (0 to 1, or more) if known."""
 
     tflops: float
     share: float | None
@@ -39,7 +39,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Rung:
-    """One stage: its speeds by GPU, where there are any, its loads per multiply-add, and what it follows."""
+    """One stage of the ladder, with its speeds by GPU and its loads per multiply-add."""
 
     name: str
     group: str  # the heading it stands under, such as "FP32"
@@ -57,9 +57,9 @@ def ladder(
     title: str,
     note: str,
 ) -> Picture:
-    """Draw the rungs in order, at most four GPUs. A side branch is indented, and the legend says so.
+    """Draw the rungs in order, for at most four GPUs. A side branch is indented, and the legend says so.
 
-    ``gpus`` says for each GPU where its figures come from ("measured", "published"); ``cublas`` has the
+    ``gpus`` says for each GPU where its figures come from ("measured", "published"). ``cublas`` has the
     TFLOPS of cuBLAS by (group, GPU).
     """
     drawing = Drawing(title)
@@ -69,7 +69,8 @@ def ladder(
     places, bottom = _places(rungs, top)
     _shares(drawing, rungs, marks, places, top, bottom)
     _loads(drawing, rungs, places, top, bottom)
-    group, trunk = None, ""  # trunk: the last stage above that is no side branch
+    # ``trunk`` is the last stage above that is no side branch.
+    group, trunk = None, ""
     for rung, middle in zip(rungs, places, strict=True):
         y = middle - _ROW / 2
         begins = rung.group != group
@@ -152,7 +153,8 @@ def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
     x = 14.0
     for place, (gpu, speed) in enumerate(known):
         _mark(drawing, x, y + 34, *marks[gpu])
-        told = speed.share is not None and not place and len(known) < _MOST_GPUS  # four leave no room for it
+        # Four GPUs leave no room for it.
+        told = speed.share is not None and not place and len(known) < _MOST_GPUS
         digits = 2 if speed.tflops < 1 and len(known) == _MOST_GPUS else 3
         words = f"{speed.tflops:.{digits}g}" + (f", {100 * speed.share:.0f} %" if told else "")
         drawing.text(x + 10, y + 34, words)
@@ -160,7 +162,7 @@ def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
 
 
 def _shares(drawing: Drawing, rungs, marks: Mapping, places, top: float, bottom: float) -> None:
-    """Plot what each stage reaches of cuBLAS, by GPU; the first GPU lies on top."""
+    """Plot each stage's share of cuBLAS by GPU. The first GPU lies on top."""
     with plots.axes(drawing, _LEFT, top, _RIGHT - _LEFT, bottom - top) as axes:
         axes.set(xlim=(0, _MOST), ylim=(bottom, top))
         axes.set_xticks((0, 0.5, 1), ("0 %", "50 %", "100 %"))
@@ -185,7 +187,7 @@ def _loads(drawing: Drawing, rungs: Sequence[Rung], places, top: float, bottom: 
             axes.plot(*_columns(known), linestyle="", markersize=8, **_EDGE, **look)
         at = [(each, plots.on_page(axes, each or _FEWEST, place)) for each, place in (*counted, *shared)]
     for loads, (x, y) in at:
-        beyond = loads > 0.1  # then there is more room before the mark
+        beyond = loads > 0.1  # A mark at the right has more room before it.
         words = _ratio(loads) if loads else "no shared loads"
         x += -8 if beyond else 8 if loads else 4
         drawing.text(x, y + 5, words, size=plots.TICK, anchor="end" if beyond else "start")
@@ -196,7 +198,7 @@ def _columns(places: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 
 def _rows(axes, places: Sequence[float]) -> None:
-    """A line for each rung, and the scale on top."""
+    """Draw a line for each rung, and put the scale on top."""
     axes.set_yticks(places, [""] * len(places))
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
@@ -205,7 +207,7 @@ def _rows(axes, places: Sequence[float]) -> None:
 
 
 def _beside(words: str) -> float:
-    """Return how far a share of three digits moves the next figure to the right."""
+    """Return how far the words of a share with three digits push the next figure to the right."""
     return 12.0 if words.endswith("%") and len(words.split(", ")[-1]) > len("99 %") else 0.0
 
 

@@ -1,4 +1,4 @@
-"""How a warp's lanes lie on its tile of C, and what one of their reads of As or Bs costs."""
+"""Draws how a warp's lanes lie on its tile of C, and what one of their reads of As or Bs costs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 from gemm_course.model.requests import Request
 
-_LANE = 5  # the lane that is shown
-_STRIP = 5  # one step along k is drawn this many cells deep, so that it can be seen
+_LANE = 5  # the lane whose results and reads are marked
+_STRIP = 5  # the depth of one step along k, in cells; one cell would be hard to see
 _SIDE, _BESIDE = 146.0, 200.0
 _LINES = 298.0  # the largest height of the lines of wavefronts
 
@@ -23,7 +23,8 @@ def draw(
 ) -> Picture:
     """Draw the lanes above the wavefronts of a read.
 
-    asked: a warp's read of As or Bs. rows, columns: those of the warp's tile of C that each lane computes.
+    ``asked`` is a warp's read of As or Bs. ``rows`` and ``columns`` list those of the warp's tile of C that
+    each lane computes.
     """
     drawing = Drawing(title)
     top = drawing.top + 18

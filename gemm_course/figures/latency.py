@@ -1,4 +1,4 @@
-"""Hiding latency: while one warp waits for memory, the others compute."""
+"""Draws how latency is hidden: while one warp waits for memory, the others compute."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ _ISSUING = colours.OF_WAIT["issuing"]
 def schedule(warps: int, work: int, wait: int, clocks: int = CLOCKS) -> list[list[str]]:
     """Simulate a scheduler that issues one instruction per clock.
 
-    It stays with one warp while that is ready, then goes on with the one that has been ready longest.
+    The scheduler stays with one warp while that warp is ready. Then it goes on with the warp that has been
+    ready longest.
 
     Every warp issues ``work`` instructions, asks memory for more, waits ``wait`` clocks, and begins again.
-    The result has one list per warp, with one word per clock: "work", "wait", or "ready" (it could run, but
-    another one does).
+    The result has one list per warp, with one word per clock: "work", "wait", or "ready" if another warp
+    issues instead.
     """
     ready_at, left, chosen = [0] * warps, [work] * warps, None
     story: list[list[str]] = [[] for _ in range(warps)]

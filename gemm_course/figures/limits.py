@@ -1,6 +1,6 @@
-"""What limits each kernel: how busy every part of the GPU is, with the limit and what would be next marked.
+"""Draws what limits each kernel: how busy each part of the GPU is, with the limit and the next one marked.
 
-Readers tend to take the second busiest part for a limit as well, and expect from improving it a gain that
+Readers tend to take the second busiest part for a limit as well. They expect from improving it a gain that
 only the busiest part can give. So the two have different frames, and the picture says what gain is left.
 """
 
@@ -19,7 +19,7 @@ from gemm_course.profiles.verdict import LIMIT, PARTS
 from gemm_course.profiles.words import three_digits
 
 DETAILED = 6  # more kernels than these are drawn in one line each
-HEADS = {  # headings of columns: in several lines where there is room, or short
+HEADS = {  # headings of columns: in several lines where there is room, and a short form
     "issue slots": (("issue", "slots"), "issue"),
     "multiply-add units": (("multiply-", "add units"), "FMA"),
     "integer units": (("integer", "units"), "int"),
@@ -39,7 +39,7 @@ _NAMES, _SPEED, _CELLS, _CELLS_END = (
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel's launch; tflops is None if its work is not known."""
+    """One kernel's launch. ``tflops`` is None if the kernel's work is not known."""
 
     label: str
     tiles: str
@@ -48,15 +48,16 @@ class Row:
 
     @property
     def speed(self) -> str:
-        """The speed in TFLOPS, without the unit."""
+        """The speed in TFLOPS, in words without the unit."""
         return "–" if self.tflops is None else three_digits(self.tflops)
 
 
 def limits(rows: Sequence[Row], title: str, note: str) -> Picture:
-    """Draw a row per kernel, and what the figures mean.
+    """Draw a row per kernel, and say what the figures mean.
 
-    With more than `DETAILED` rows each takes one line, and a second where waiting is the limit; with fewer,
-    each has its sentences below. title: the answer; note: where the figures come from.
+    With more than `DETAILED` rows each takes one line, and a second one where waiting is the limit. With
+    fewer, each has its sentences below. ``title`` is the picture's answer. ``note`` says where the figures
+    come from.
     """
     drawing = Drawing(title)
     detailed = len(rows) <= DETAILED
@@ -92,7 +93,7 @@ def _doubts(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _marks(drawing: Drawing, rows: Sequence[Row], y: float) -> float:
-    """Explain the frames that occur; return the lower edge."""
+    """Explain the frames that occur. Return the lower edge."""
     x, limited = LEFT, any(not row.verdict.waiting for row in rows)
     for words, mark in (*([(_THE_LIMIT, "limit")] if limited else []), (_THE_NEXT, "next")):
         _frame(drawing, mark, x, y + 2, 26, 15)
@@ -141,7 +142,10 @@ def _in_lines(drawing: Drawing, rows: Sequence[Row], y: float) -> float:
 
 
 def _line(drawing: Drawing, row: Row, y: float, wide: float, *, shaded: bool) -> float:
-    """Draw a kernel's line: a long label stands above the figures, tiles and waits stand below."""
+    """Draw a kernel's line, with a long label above the figures and with tiles and waits below them.
+
+    Return the lower edge.
+    """
     above = name_width(row.label) > _NAMES - LEFT
     below = wrap(row.tiles, SMALL, RIGHT - LEFT) if row.tiles else []
     below += wrap(_waited(row.verdict), SMALL, PAGE - LEFT) if row.verdict.waiting else []
@@ -166,7 +170,7 @@ def _waited(verdict: Verdict) -> str:
 
 
 def _cells(drawing: Drawing, verdict: Verdict, x: float, y: float, wide: float, high: float) -> None:
-    """Draw a bar from 0 to 100 % per part with its figure; a part that was not measured has a dash."""
+    """Draw a bar from 0 to 100 % per part with its figure. A part that was not measured has a dash."""
     for place, part in enumerate(PARTS):
         left = x + wide * place
         mark = _mark(verdict, part)

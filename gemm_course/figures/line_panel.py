@@ -1,4 +1,4 @@
-"""The machine instructions of one line of a source: what they are, and what warps wait for at each."""
+"""Shows the machine instructions of one line of a source, and what warps wait for at each."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gemm_course.figures.kind_marks import all_counted, counted, mark, mark_in_w
 from gemm_course.figures.svg import MONO, capital, unbroken
 from gemm_course.profiles import WAITS
 
-RUN = 4  # this many like instructions in a row are shown as one row, which opens
-MOST, LEAST = 3, 0.0005  # at most this many reasons are named, and none below this share of all time
+RUN = 4  # at least this many like instructions in a row are shown as one row that opens
+MOST, LEAST = 3, 0.0005  # at most this many reasons are named, each with at least this share of all time
 IN_LOOP, SOME_IN_LOOP = "┃", "┇"
 _ROWS = f"font-family:{MONO};font-size:12px;line-height:18px;white-space:pre;margin-left:14px"
 _SHIFTED = "padding-left:4px"  # a mark is this much wider than its two letters
@@ -103,13 +103,13 @@ def _table(line: Line) -> str:
 
 
 def _runs(instructions: Sequence[Machine]) -> Iterator[list[Machine]]:
-    """Divide into runs of like instructions."""
+    """Divide instructions into runs of like ones."""
     for _, same in groupby(instructions, key=lambda one: (one.opcode, one.kind)):
         yield list(same)
 
 
 def _folded(run: Sequence[Machine], is_open: bool) -> str:
-    """Return a run as one row that opens, or stands open."""
+    """Return a run as one row that can be opened, or that is open already."""
     rows = "\n".join(_row(one, "  ") for one in run)
     words = f"<b>{run[0].opcode} × {len(run):,}</b>"
     known = [one.executed for one in run if one.executed is not None]

@@ -1,4 +1,4 @@
-"""A kernel's own source, shown and compared: read with inspect, so that it is always the code that runs."""
+"""Shows and compares kernels' sources, which inspect reads, so that they are always the code that runs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gemm_course.figures import colours
 from gemm_course.figures.svg import MONO
 from gemm_course.figures.syntax import coloured
 
-# The styles say again what notebooks usually set, since other pages do not, and JupyterLab breaks words.
+# The styles repeat what notebooks usually set, because other pages do not set it and JupyterLab breaks words.
 _BOX = (
     f"background:{colours.PAPER};color:{colours.INK};border:1px solid {colours.EDGE};padding:8px 12px;"
     f"margin:0;overflow-x:auto;font-family:{MONO};font-size:13px;line-height:1.45;"
     "white-space:pre-wrap;overflow-wrap:normal;word-break:normal"
 )
-_FURTHER = 4  # a line that is too long goes on with this indentation, in columns
+_FURTHER = 4  # the indentation of a long line's continuation, in columns
 _CHANGED = {  # tag, ground, edge
     "+": ("ins", colours.NOW_PALE, colours.NOW),
     "-": ("del", colours.BAND, colours.OTHER),
@@ -57,12 +57,12 @@ def listing(kernel: Callable) -> Listing:
 
 
 def _numbered(line: int) -> str:
-    """The line's number in its file or cell, which is what findings and errors name."""
+    """Return the line's number in its file or cell, which findings and errors name, as HTML."""
     return f'<span style="color:{colours.QUIET};user-select:none">{line:4d}  </span>'
 
 
 def _line(tag: str, markup: str, indent: int, style: str = "") -> str:
-    """One line; where it is too long it goes on further right than it began."""
+    """Return one line as HTML. A line that is too long goes on further right than it began."""
     columns = indent + _FURTHER
     hanging = f"display:block;padding-left:{columns}ch;text-indent:-{columns}ch;{style}"
     return f'<{tag} style="{hanging}">{markup}\n</{tag}>'
@@ -85,8 +85,8 @@ class _Line:
 def difference(before: Callable, after: Callable) -> Listing:
     """Show what changed from one kernel to the next: removed lines with a minus, new ones with a plus.
 
-    A line counts as unchanged if only its indentation changed, because a loop around it was added or removed,
-    or only its comment. A line that is a comment and nothing else is never marked: the new one is shown.
+    A line counts as unchanged if only its comment changed, or only its indentation because a loop around it
+    was added or removed. A line that is only a comment is never marked, and the new one is shown.
     """
     compared = list(_compared(_lines(source_of(before)), _lines(source_of(after))))
     text = "\n".join(f"{sign} {line.text}" for sign, line in compared)
@@ -104,10 +104,10 @@ def _lines(source: str) -> list[_Line]:
 
 
 def _compared(old: list[_Line], new: list[_Line]) -> Iterator[tuple[str, _Line]]:
-    """Each line with its sign: "-", "+", or a space where nothing changed."""
+    """Yield each line with its sign: "-", "+", or a space where nothing changed."""
     was, now = ([line.code for line in lines if _counts(line)] for lines in (old, new))
     removed, kept = ([line for line in lines if _counts(line)] for lines in (old, new))
-    beside = iter(new)  # This puts the new comments in their places.
+    beside = iter(new)  # The iterator puts the new comments in their places.
     for kind, a, b, c, d in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if kind != "equal":
             yield from (("-", line) for line in removed[a:b])
@@ -121,7 +121,7 @@ def _compared(old: list[_Line], new: list[_Line]) -> Iterator[tuple[str, _Line]]
 
 
 def _counts(line: _Line) -> bool:
-    """Whether a line is more than a comment."""
+    """Tell whether a line is more than a comment."""
     return bool(line.code) or not line.text.strip()
 
 

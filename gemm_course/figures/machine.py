@@ -1,4 +1,4 @@
-"""A GPU in one picture: a multiprocessor and what is in it, the cache that all share, and DRAM."""
+"""Draws a GPU: a multiprocessor with its parts, the cache that all multiprocessors share, and DRAM."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from gemm_course.figures.svg import PAGE, Drawing, wrap
 from gemm_course.model.gpus import Gpu
 
 _KB, _MB, _GB = 2**10, 2**20, 2**30
-_BEHIND = 2  # further multiprocessors, drawn as edges
+_BEHIND = 2  # the number of further multiprocessors, drawn as edges
 _LEFT, _RIGHT = 8.0, PAGE - 8.0 - 5 * _BEHIND
-_PART = 42.0  # height of a part with two lines of text
+_PART = 42.0  # the height of a part with two lines of text
 _GAP = 8.0
 
 
 def draw(gpu: Gpu, l2_tb_s: float | None, note: str) -> Picture:
-    """Draw a GPU by its data sheet. l2_tb_s: what was measured of L2, None if nothing was; no data
-    sheet has it.
+    """Draw a GPU by its data sheet.
+
+    ``l2_tb_s`` is the measured bandwidth of L2 in TB/s, which no data sheet has, or None if it was not
+    measured.
     """
     sms, limits = gpu.multiprocessors, gpu.limits
     drawing = Drawing(f"{sms} multiprocessors, one L2 cache, one DRAM")
@@ -44,7 +46,7 @@ def draw(gpu: Gpu, l2_tb_s: float | None, note: str) -> Picture:
 
 
 def _partitions(drawing: Drawing, top: float, gpu: Gpu) -> None:
-    """The schedulers side by side, each with its registers and its arithmetic."""
+    """Draw the partitions side by side, each with its scheduler, its registers and its FP32 units."""
     limits = gpu.limits
     number = limits.partitions
     width = (_RIGHT - _LEFT - 20 - _GAP * (number - 1)) / number
@@ -60,12 +62,12 @@ def _partitions(drawing: Drawing, top: float, gpu: Gpu) -> None:
 
 
 def _warps(gpu: Gpu) -> int:
-    """Return how many warps a scheduler can hold."""
+    """Return the number of warps that a scheduler can hold."""
     return gpu.limits.threads // 32 // gpu.limits.partitions
 
 
 def _registers(gpu: Gpu) -> int:
-    """KB of registers that belong to a scheduler; a register has 4 bytes."""
+    """Return the size of a partition's registers in KB. A register has 4 bytes."""
     return 4 * gpu.limits.registers // gpu.limits.partitions // _KB
 
 
@@ -76,7 +78,7 @@ def _part(drawing: Drawing, x: float, y: float, width: float, name: str, size: s
 
 
 def _way(drawing: Drawing, y: float, words: str) -> float:
-    """Draw what moves up from the memory below; return where that begins."""
+    """Draw an arrow up from the memory below, and write what moves. Return where that memory begins."""
     drawing.line(PAGE / 4, y + 28, PAGE / 4, y + 4, width=2, arrow=True)
     drawing.text(PAGE / 4 + 12, y + 21, words, fill=colours.QUIET)
     return y + 32

@@ -1,7 +1,7 @@
-"""A kernel's source beside the machine code that it became: a list of lines, and one line's instructions.
+"""Shows a kernel's source beside its machine code: a list of lines, and the instructions of one line.
 
-It is HTML, text throughout, with its styles on the elements: what JupyterLab leaves of an output that it does
-not trust still shows the list and the instructions of the line that is chosen first.
+The result is HTML made of text, with its styles on the elements. JupyterLab removes much of an output that it
+does not trust. The list and the instructions of the line that is chosen first remain.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from gemm_course.figures.line_panel import IN_LOOP, SOME_IN_LOOP, panel, spoken
 from gemm_course.figures.svg import MONO, SANS, unbroken
 from gemm_course.figures.syntax import coloured
 
-HEIGHT = 440  # pixels, of the list and of the instructions, so that nothing jumps when a line is chosen
+HEIGHT = 440  # the height of both lists in pixels, fixed so that nothing jumps when a line is chosen
 CHOSEN, EDGE_OF_CHOSEN = colours.NOW_PALE, colours.INK
 STILL = "Run this cell to choose another line."
 _BOX = f"height:{HEIGHT}px;overflow:auto;border:1px solid {colours.EDGE};box-sizing:border-box"
-_LONGEST = 44  # pixels of the longest bar
+_LONGEST = 44  # the length of the longest bar, in pixels
 _READY = colours.STRIPE  # the colour of time in which warps do not wait
 
 
 @dataclass(frozen=True)
 class Caption:
-    """The words around the picture. title: its answer; loop: what the main loop consists of; source: what was
-    compiled and measured where; missing: why nothing is measured; limit: what limits the kernel, and its
+    """The words around the picture.
+
+    ``title`` is its answer. ``loop`` says what the main loop consists of. ``source`` says what was compiled
+    and measured where. ``missing`` says why nothing is measured, and ``limit`` what limits the kernel and its
     speed. The last two may be "".
     """
 
@@ -41,14 +43,16 @@ class Caption:
 
     @property
     def lines(self) -> list[str]:
-        """The words above the list."""
+        """The sentences above the list."""
         return [each for each in (self.limit, self.loop, self.missing) if each]
 
 
 @dataclass(frozen=True)
 class MachineCode:
-    """The picture: markup with one line chosen; panels, the HTML of the right side for each line that can be
-    chosen, in order; names, what each is called; text, the same in words.
+    """The picture with one line chosen.
+
+    ``markup`` is the whole as HTML. ``panels`` holds, in order, the HTML of the right side for each line that
+    can be chosen, and ``names`` their names. ``text`` says the same in words.
     """
 
     markup: str
@@ -61,7 +65,7 @@ class MachineCode:
 
 
 def machine_code(functions: Sequence[Function], chosen: Line, caption: Caption) -> MachineCode:
-    """Draw functions, the kernel first, with one line chosen. Lines without instructions cannot be."""
+    """Draw functions, the kernel first, with one line chosen. It must be a line with instructions."""
     lines = [line for function in functions for line in function.lines if line.instructions]
     whole, first = Whole.of(lines), lines.index(chosen)
     names = [f"Instructions of {line.name}" for line in lines]
@@ -159,7 +163,7 @@ def _function(function: Function, chosen: Line, whole: Whole) -> str:
 
 
 def _coloured(lines: Sequence[str]) -> list[str]:
-    """The lines without their common indentation, in Python's colours, as HTML."""
+    """Return the lines without their common indentation, in Python's colours, as HTML."""
     text = textwrap.dedent("\n".join(lines))
     return coloured(text + "\n")
 
@@ -189,7 +193,7 @@ def _row(line: Line, code: str, chosen: bool, whole: Whole) -> str:
 
 
 def _measures(line: Line, longest: float) -> str:
-    """Return in columns what was counted and measured of a line."""
+    """Return what was counted and measured of a line, as columns."""
     cells = _cell(f"{len(line.instructions):,}", 42) + '<span style="width:5px"></span>' + bar(line.kinds)
     if line.measured:
         time = f"{_cell(percent(line.waited), 48)}{_bar(line, longest)}"
@@ -198,7 +202,7 @@ def _measures(line: Line, longest: float) -> str:
 
 
 def _bar(line: Line, longest: float) -> str:
-    """The time of warps at a line: waiting, then the rest."""
+    """Return the time of warps at a line as an HTML bar, first waiting and then the rest."""
     parts = "".join(
         f'<span style="flex:0 0 {100 * part / longest if longest else 0:.0f}%;background:{fill}"></span>'
         for part, fill in ((line.waited, colours.QUIET), (line.ready, _READY))

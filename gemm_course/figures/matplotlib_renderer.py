@@ -1,8 +1,9 @@
-"""Draws Matplotlib's figures onto a `Drawing`: a renderer in Matplotlib's sense, for what our plots use.
+"""Draws Matplotlib's figures onto a `Drawing`, as a renderer in Matplotlib's sense.
 
-It writes the shapes of `gemm_course.figures.svg`: rectangles, straight lines, circles and text. So a plot has
-the same fonts and sizes as all pictures, equal plots are equal texts, and tests can read them. Round markers
-become circles; all other curves become straight lines. Mathematical text and images are not supported.
+It supports what the course's plots use, and writes the shapes of `gemm_course.figures.svg`: rectangles,
+straight lines, circles and text. So a plot has the same fonts and sizes as all pictures, equal plots are
+equal texts, and tests can read them. Round markers become circles, and all other curves become straight
+lines. Mathematical text and images are not supported.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gemm_course.figures.svg import PAGE, Drawing, text_width
 _ASCENT, _DESCENT = (
     0.73,
     0.2,
-)  # how far a line of text reaches above and below its baseline, in parts of the font's size
+)  # how far a line of text reaches above and below its baseline, as shares of the font's size
 _DEFAULTS = {name: value for name, value in matplotlib.rcParamsDefault.items() if "backend" not in name}
 _ANCHORS = {"left": ("start", 0.0), "center": ("middle", 0.5), "right": ("end", 1.0)}
 
@@ -33,10 +34,10 @@ _ANCHORS = {"left": ("start", 0.0), "center": ("middle", 0.5), "right": ("end", 
 def plotted(
     drawing: Drawing, frame: tuple[float, float, float, float], style: Mapping[str, Any]
 ) -> Iterator[Axes]:
-    """Give axes in a frame (left, top, width, height) of a drawing, and draw them when the block ends."""
+    """Yield axes in a frame (left, top, width, height) of a drawing, and draw them when the block ends."""
     left, top, width, height = frame
     with matplotlib.rc_context({**_DEFAULTS, **style}):
-        # The figure's upper edge is the page's. Where its lower edge is does not matter: nothing is cut off.
+        # The figure's upper edge is the page's. Its lower edge does not matter, because nothing is cut off.
         figure = Figure(figsize=(PAGE / 72, PAGE / 72))
         axes = figure.add_axes((left / PAGE, 1 - (top + height) / PAGE, width / PAGE, height / PAGE))
         yield axes
@@ -44,7 +45,7 @@ def plotted(
 
 
 class _Renderer(RendererBase):
-    """Writes what Matplotlib draws as shapes of a drawing; one point is one unit of the page."""
+    """A Matplotlib renderer that writes shapes of a drawing. One point is one unit of the page."""
 
     def __init__(self, drawing: Drawing):
         super().__init__()
@@ -111,7 +112,7 @@ def _font(prop) -> tuple[float, bool]:
 
 
 def _look(gc, face) -> dict[str, Any]:
-    """Return fill, outline, its width and its dashes, as `Drawing` takes them."""
+    """Return fill, outline, line width and dashes with the names that `Drawing` gives them."""
     line, dashes = gc.get_linewidth(), gc.get_dashes()[1]
     return {
         "fill": "none" if face is None or (len(face) == 4 and not face[3]) else _hex(face),

@@ -1,4 +1,4 @@
-"""A matrix as it lies in memory: rows one after another, cut into sectors and lines."""
+"""Draws a matrix as it lies in memory: its rows one after another, cut into sectors and lines."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _STRIP = 24  # elements shown in a row of the strip: three sectors
 def row_major(shape: tuple[int, int], leading_dimension: int, element: tuple[int, int]) -> Picture:
     """Draw a float32 matrix with its padding, and the stretch of memory around ``element`` = (row, column).
 
-    ``shape`` is (rows, columns), ``leading_dimension`` the elements from the start of one row to the start
-    of the next.
+    ``shape`` is (rows, columns). ``leading_dimension`` is the number of elements from the start of one row to
+    the start of the next.
     """
     row, column = element
     index = row * leading_dimension + column
@@ -63,7 +63,10 @@ def _mark(drawing: Drawing, x: float, y: float, width: float) -> None:
 
 
 def _memory(drawing: Drawing, shape, leading_dimension: int, index: int, top: float) -> float:
-    """Draw three sectors of memory in a row: the one before, that of ``index``, and the one after."""
+    """Draw three sectors of memory in a row: the one of ``index``, the one before and the one after.
+
+    Return the lower edge.
+    """
     per_sector = SECTOR // _FLOAT
     first = max(0, index // per_sector - 1) * per_sector
     left, cell = 70.0, 460 / _STRIP
@@ -94,7 +97,7 @@ def _memory(drawing: Drawing, shape, leading_dimension: int, index: int, top: fl
 
 
 def _lines(drawing: Drawing, shown: range, index: int, left: float, cell: float, top: float) -> None:
-    """Draw a bar over the elements ``shown`` of each line; that of ``index`` is in bold."""
+    """Draw a bar for each line over its elements in ``shown``. The line of ``index`` is in bold."""
     per_line = LINE // _FLOAT
     for line in range(shown[0] // per_line, shown[-1] // per_line + 1):
         first = max(shown[0], line * per_line) - shown[0]
@@ -108,7 +111,7 @@ def _lines(drawing: Drawing, shown: range, index: int, left: float, cell: float,
 
 
 def _row_begins(drawing: Drawing, row: int, x: float, y: float) -> None:
-    """Name the row that begins at x; near the right margin the words end there."""
+    """Name the row that begins at x. Near the right margin the words end there instead."""
     words = f"row {row} →"
     if x + text_width(words, 12, bold=True) > drawing.width - 4:
         drawing.text(x - 1, y, f"row {row} ↗", size=12, fill=colours.A, bold=True, anchor="end")

@@ -1,4 +1,4 @@
-"""One multiplication in corner layout: an element, a thread, a warp or a block of C, and what it needs."""
+"""Draws one multiplication in corner layout, for an element, a thread, a warp or a block of C."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gemm_course.model.requests import SECTOR
 
 _SIDE, _LEFT = 284.0, 30.0
 _BESIDE = _LEFT + _SIDE + 24
-_NUMBERS = 15.0  # a number fits into a cell of this side or more
-_INDICES = 14.0  # room for the numbers of rows and columns
+_NUMBERS = 15.0  # the smallest side of a cell that a number fits into
+_INDICES = 14.0  # the room for the numbers of rows and columns
 _LINES = 8  # the number of products that the panel lists
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What is drawn: a moment of a story, seen from one element of C at a level of block_story.LEVELS.
+    """One picture: a moment of a story, seen from one element of C at a level of block_story.LEVELS.
 
-    A, B: what the matrices hold. says: the notebook's idea in a sentence or two. counts_sectors: whether the
-    title says in how many sectors of global memory the numbers lie.
+    ``A`` and ``B`` are the contents of the matrices. ``says`` is the notebook's idea in a sentence or two.
+    With ``counts_sectors``, the title says in how many sectors of global memory the numbers lie.
     """
 
     story: Story
@@ -51,12 +51,12 @@ class Scene:
         return self.story.made(self.level, self.element)
 
     def read(self, array: str) -> set[Element]:
-        """The elements of A or B that are read now."""
+        """Return the elements of A or B that are read in this moment."""
         level = "block" if self.level == "element" and self.moment.copies else self.level
         return self.story.read(self.moment, array, level, self.element)
 
     def sums(self) -> np.ndarray:
-        """C with what has been added up by the end of this moment."""
+        """Return C with all products that have been added by the end of this moment."""
         last = self.moment.p[0] - 1 if self.moment.copies else self.moment.p[1]
         return self.A[:, : last + 1] @ self.B[: last + 1]
 
@@ -73,7 +73,7 @@ class Scene:
 
 
 def draw(scene: Scene) -> Picture:
-    """Draw a scene; all scenes of a story are of one height."""
+    """Draw a scene. All scenes of a story are equally high."""
     drawing = Drawing(_title(scene), title_lines=2)
     corner = _corner(scene.story.shape, drawing.top)
     for array in "ABC":
@@ -85,7 +85,7 @@ def draw(scene: Scene) -> Picture:
 
 
 def place_of_c(shape: tuple[int, int, int]) -> tuple[float, ...]:
-    """Return C's place in pictures of this shape: left, top, width, height in parts of the page's width."""
+    """Return C's place in pictures of this shape: left, top, width, height as shares of the page's width."""
     corner = _corner(shape, Drawing("", title_lines=2).top)
     return tuple(part / PAGE for part in corner.box("C"))
 
@@ -98,7 +98,7 @@ def _corner(shape: tuple[int, int, int], top: float) -> Corner:
 
 
 def _indexed(corner: Corner) -> bool:
-    """Whether cells hold numbers; then rows and columns are numbered as well."""
+    """Tell whether cells hold numbers. If they do, rows and columns are numbered as well."""
     return corner.cell >= _NUMBERS
 
 
@@ -141,14 +141,14 @@ def _needed(scene: Scene) -> str:
 
 
 def _sectors(scene: Scene) -> int:
-    """Sectors of global memory that hold what is read now; A and B lie in it row after row."""
+    """Count the sectors of global memory that hold what is read now. A and B lie in it row by row."""
     _, n, k = scene.story.shape
     width = {"A": k, "B": n}
     return len({(m, (row * width[m] + c) * 4 // SECTOR) for m in "AB" for row, c in scene.read(m)})
 
 
 def _together(scene: Scene) -> bool:
-    """Whether a warp multiplies as a whole, and this is one of its threads."""
+    """Tell whether a warp multiplies as a whole, and the scene shows one of its threads."""
     return scene.level == "thread" and scene.story.at_once > 1
 
 
@@ -206,7 +206,7 @@ def _formula(element: Element) -> str:
 
 
 def _product_lines(scene: Scene) -> list[str]:
-    """The products so far, the last ones if there are many."""
+    """Return the products so far, or the last ones if there are many."""
     (row, column), (first, last) = scene.element, scene.moment.p
     if first < last:
         return [f"p = {first} to {last}: {last - first + 1} products"]
@@ -215,7 +215,7 @@ def _product_lines(scene: Scene) -> list[str]:
 
 
 def _bars(scene: Scene) -> list[tuple[str, list[tuple[int, str]]]]:
-    """Return what the panel compares: a label, and parts as (how many, colour)."""
+    """Return the bars that the panel compares, each as a label and parts (how many, colour)."""
     asked = [(scene.moment.lane_reads(scene.threads, m), colours.of_array(m)) for m in "AB"]
     if scene.moment.copies:
         loads = [
@@ -255,7 +255,7 @@ def _matrix(drawing: Drawing, corner: Corner, scene: Scene, array: str) -> None:
 
 
 def _numbers(drawing: Drawing, corner: Corner, scene: Scene, array: str, now: set[Element]) -> None:
-    """Write what the cells hold; of C only what the level makes."""
+    """Write the contents of the cells. Of C, write only the elements that the level computes."""
     held = {"A": scene.A, "B": scene.B, "C": scene.sums()}[array]
     hue = colours.of_array(array)
     for at in now if array == "C" else np.ndindex(held.shape):
@@ -265,7 +265,7 @@ def _numbers(drawing: Drawing, corner: Corner, scene: Scene, array: str, now: se
 
 
 def _marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
-    """Outline the blocks of C, the level's part of it and the tiles in shared memory; name the matrices."""
+    """Outline the blocks of C, the level's part of it and the tiles in shared memory. Name the matrices."""
     rows, columns = bounds(scene.story.owner)[1]
     for row in range(0, scene.story.shape[0], rows):
         for column in range(0, scene.story.shape[1], columns):
@@ -282,7 +282,7 @@ def _marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
 
 
 def _each_thread(scene: Scene) -> str:
-    """Say what one thread of several does: its reads of A and of B, its products."""
+    """Say what one of several threads does: its reads of A and of B, and its products."""
     made = _one_thread(scene)
     if not made or scene.moment.copies:
         return ""
@@ -293,14 +293,20 @@ def _each_thread(scene: Scene) -> str:
 
 
 def _one_thread(scene: Scene) -> set[Element]:
-    """Say what the chosen element's thread makes, if a warp or a block of such threads is shown."""
+    """Return the elements that the chosen element's thread computes.
+
+    The set is empty unless the scene shows a warp or a block of threads that multiply each for itself.
+    """
     if scene.level not in ("warp", "block") or scene.story.at_once > 1:
         return set()
     return scene.story.made("thread", scene.element)
 
 
 def _names(drawing: Drawing, corner: Corner) -> None:
-    """Name the matrices: A at its left, B on top, C below. Where cells hold numbers, number rows, columns."""
+    """Name the matrices: A at its left, B on top, C below.
+
+    Number rows and columns where cells hold numbers.
+    """
     indexed = _indexed(corner)
     for array in "ABC":
         x, y, wide, high = corner.box(array)
@@ -313,7 +319,7 @@ def _names(drawing: Drawing, corner: Corner) -> None:
 
 
 def _slab(scene: Scene, array: str) -> set[Element]:
-    """The tile of A or B that is in shared memory now."""
+    """Return the tile of A or B that is in shared memory now."""
     depth = scene.story.slab
     first = scene.moment.p[0] // depth * depth
     steps = range(first, first + depth)
@@ -371,7 +377,7 @@ def _sum(drawing: Drawing, scene: Scene, y: float) -> None:
 
 
 def _compare(drawing: Drawing, scene: Scene, y: float, wide: float) -> None:
-    """Say who it is, and compare what goes in with what comes out, as bars."""
+    """Name the level that is shown, and compare what goes in with what comes out, as bars."""
     drawing.text(_BESIDE, y + 12, _who_exactly(scene), bold=True)
     drawing.text(_BESIDE, y + 31, _source(scene))
     bars = _bars(scene)

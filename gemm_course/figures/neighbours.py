@@ -1,4 +1,4 @@
-"""A choice of tiles and its neighbours: what was measured one step away along each slider."""
+"""Draws a choice of tiles and its neighbours, which differ from it by one step of one slider."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_LEFT, _RIGHT, _HIGH = 190.0, 440.0, 18.0  # left edge of the bars, right edge of the longest; a bar's height
+# Left edge of the bars, right edge of the longest, and height of a bar.
+_LEFT, _RIGHT, _HIGH = 190.0, 440.0, 18.0
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """One choice of tiles: ``label`` says how it differs, ``tflops`` is None if it was not measured."""
+    """One choice of tiles. ``label`` says how it differs, and ``tflops`` is None if it was not measured."""
 
     label: str
     tflops: float | None
@@ -32,8 +33,8 @@ def neighbours(
 ) -> Picture:
     """Draw groups of choices, (heading, choices), as bars of TFLOPS from zero.
 
-    ``cublas`` is drawn as a line; ``cannot`` names the neighbours that cannot run; ``note`` says
-    where the figures come from.
+    ``cublas`` is drawn as a line. ``cannot`` names the neighbours that cannot run. ``note`` says where the
+    figures come from.
     """
     drawing = Drawing(title, title_lines=2)
     known = [each.tflops for _, bars in groups for each in bars if each.tflops]

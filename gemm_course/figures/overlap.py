@@ -1,4 +1,4 @@
-"""Copies and products of a block on one line of time: what a ring of slots hides."""
+"""Draws copies and products of a block over time, and so what a ring of slots hides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
-CLOCKS = 60  # the units of time that are drawn
+CLOCKS = 60  # the number of units of time that are drawn
 TILES = 60
 MOST_SLOTS = 5
 _MULTIPLIES = colours.OF_WAIT["issuing"]
@@ -16,7 +16,7 @@ _MULTIPLIES = colours.OF_WAIT["issuing"]
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile's times: its copy is asked for, it is there, its products begin, and they are done."""
+    """One tile's slot, and the times at which its copy begins and ends and its products begin and end."""
 
     slot: int
     asked: int
@@ -28,7 +28,9 @@ class Tile:
 def schedule(slots: int, copy: int, multiply: int, tiles: int = TILES) -> list[Tile]:
     """Return each tile's times.
 
-    A tile is asked for once its slot is free, and multiplied once it is there and the tile before is done."""
+    A tile is asked for once its slot is free. It is multiplied once it has arrived and the tile before is
+    done.
+    """
     story: list[Tile] = []
     for t in range(tiles):
         asked = story[t - slots].done if t >= slots else 0
@@ -38,12 +40,12 @@ def schedule(slots: int, copy: int, multiply: int, tiles: int = TILES) -> list[T
 
 
 def share(slots: int, copy: int, multiply: int) -> float:
-    """The part of the time in which a block multiplies, once it is under way."""
+    """Return the share of the time in which a block multiplies, after the start."""
     return min(1.0, slots * multiply / (copy + multiply))
 
 
 def timeline(slots: int, copy: int, multiply: int) -> Picture:
-    """Draw :func:`schedule` for up to MOST_SLOTS slots, and when nobody multiplies."""
+    """Draw :func:`schedule` for up to MOST_SLOTS slots, and mark when nothing is multiplied."""
     percent = round(100 * share(slots, copy, multiply))
     of = "1 slot" if slots == 1 else f"{slots} slots"
     drawing = Drawing(f"{of}: the block multiplies {percent} % of the time")

@@ -1,4 +1,4 @@
-"""The owner map: which warp, which lane, which thread stores each element of a block's tile of C."""
+"""Draws which warp, which lane and which thread stores each element of a block's tile of C."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gemm_course.model.owner_maps import NOBODY, SEVERAL, WARP, OwnerMap
 
 LEVELS = ("block", "warp", "sub-tile", "thread")
 COLOURS = ("warp", "lane", "owner")
-_SIDE = 416.0  # the drawn part is at most this wide and high
-_TINTS = (colours.PALE[colours.C], colours.mixed(colours.PALE[colours.C], 0.4))  # neighbouring warps
-_DARKEST = 0.7  # the largest part of C's hue on which dark text can be read
+_SIDE = 416.0  # the largest width and height of the drawn part
+_TINTS = (colours.PALE[colours.C], colours.mixed(colours.PALE[colours.C], 0.4))  # alternate warps
+_DARKEST = 0.7  # the largest share of C's hue on which dark text can be read
 _HATCHING = {NOBODY: colours.QUIET, SEVERAL: colours.WARN}
 _LABEL = 12
 
@@ -60,7 +60,7 @@ def _title(owners: OwnerMap, level: str, warp: int, thread: int, mine: np.ndarra
 
 
 def _verdict(owners: OwnerMap, level: str, warp: int) -> str:
-    """Say whether each element that is drawn has exactly one owner, and one of the right warp."""
+    """Say whether each element that is drawn has exactly one owner, and whether that is in the right warp."""
     part = owners.owner[_part(owners, level, warp)]
     several, nobodys = int((part == SEVERAL).sum()), int((part == NOBODY).sum())
     strangers = int(((part >= 0) & (part // WARP != _warps_there(owners)[_part(owners, level, warp)])).sum())
@@ -74,7 +74,7 @@ def _verdict(owners: OwnerMap, level: str, warp: int) -> str:
 
 
 def _warps_there(owners: OwnerMap) -> np.ndarray:
-    """(rows, columns) the warp whose tile each element lies in."""
+    """Return the warp whose tile each element lies in, as an array of (rows, columns)."""
     there = np.empty(owners.shape, int)
     for warp in range(owners.warps):
         there[_part(owners, "warp", warp)] = warp
@@ -111,7 +111,7 @@ def _facts(owners: OwnerMap, warp: int, lane: int, mine: np.ndarray) -> list[str
 
 
 def _stretches(numbers: np.ndarray) -> str:
-    """Whole numbers in words: "4, 8" or "0 to 3, 16 to 19"."""
+    """Return whole numbers in words, such as "4, 8" or "0 to 3, 16 to 19"."""
     if not len(numbers):
         return "none"
     ordered = np.unique(numbers)
@@ -123,7 +123,7 @@ def _stretches(numbers: np.ndarray) -> str:
 
 
 def _part(owners: OwnerMap, level: str, warp: int) -> tuple[slice, slice]:
-    """Rows and columns of the tile that are drawn."""
+    """Return the rows and the columns of the tile that are drawn."""
     if level == "block":
         return slice(0, owners.shape[0]), slice(0, owners.shape[1])
     row, column = owners.corner_of_warp(warp)
@@ -133,7 +133,7 @@ def _part(owners: OwnerMap, level: str, warp: int) -> tuple[slice, slice]:
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where the drawn part of the tile lies on the page."""
+    """The place of the tile's drawn part on the page."""
 
     rows: slice
     columns: slice
@@ -143,7 +143,10 @@ class _Frame:
     high: float
 
     def box(self, row: int, column: int, down: int, across: int) -> tuple[float, float, float, float]:
-        """(x, y, width, height) of elements, counted from the part's first row and column."""
+        """Return (x, y, width, height) of a rectangle of elements.
+
+        ``row`` and ``column`` are counted from the part's first.
+        """
         x, y = self.left + column * self.wide, self.top + row * self.high
         return x, y, across * self.wide, down * self.high
 
@@ -179,13 +182,13 @@ def _region(drawing: Drawing, owners: OwnerMap, level: str, colour: str, thread:
 
 
 def _keys(owner: np.ndarray, colour: str, thread: int) -> np.ndarray:
-    """Elements with equal keys are drawn in the same colour."""
+    """Return a key for each element. Elements with equal keys are drawn in the same colour."""
     alike = {"warp": owner // WARP, "lane": owner % WARP, "owner": owner // WARP == thread // WARP}[colour]
     return np.where(owner < 0, owner, alike)
 
 
 def _patches(keys: np.ndarray):
-    """(first row, first column, rows, columns, key) of rectangles of equal keys."""
+    """Yield rectangles of equal keys as (first row, first column, rows, columns, key)."""
     row = 0
     while row < len(keys):
         other = np.flatnonzero((keys[row:] != keys[row]).any(axis=1))
@@ -209,19 +212,19 @@ def _fill(owners: OwnerMap, colour: str, who: int, thread: int) -> str:
 
 
 def lane_colour(lane: int) -> str:
-    """C's hue, from nearly white (lane 0) to dark (lane 31)."""
+    """Return C's hue, from nearly white (lane 0) to dark (lane 31)."""
     return colours.mixed(colours.C, 0.05 + (_DARKEST - 0.05) * lane / (WARP - 1))
 
 
 def _mask(owners: OwnerMap, thread: int) -> np.ndarray:
-    """(rows, columns) whether the thread stores the element, alone or with others."""
+    """Return whether the thread stores each element, alone or with others, as an array of (rows, columns)."""
     mask = np.zeros(owners.shape, bool)
     mask[tuple(owners.elements(thread).T)] = True
     return mask
 
 
 def _mine(drawing: Drawing, mine: np.ndarray, shared: np.ndarray, frame: _Frame) -> None:
-    """Mark the chosen thread's elements; those that others store too stay hatched."""
+    """Mark the chosen thread's elements. Those that others store too stay hatched."""
     for row, column, down, across, inside in _patches(np.where(mine, 1 + shared, 0)):
         if inside:
             box = frame.box(row, column, down, across)
@@ -231,7 +234,7 @@ def _mine(drawing: Drawing, mine: np.ndarray, shared: np.ndarray, frame: _Frame)
 
 
 def _lines(drawing: Drawing, owners: OwnerMap, frame: _Frame) -> None:
-    """Outline steps thinly and warps strongly."""
+    """Outline the warps' steps with thin lines, and the warps with thick ones."""
     rows, columns = frame.rows, frame.columns
     for (down, across), line in ((owners.sub_tile, 0.6), (owners.warp_tile, 2.0)):
         for row in range(0, rows.stop - rows.start, down):
@@ -258,7 +261,7 @@ def _warp_labels(drawing: Drawing, owners: OwnerMap, frame: _Frame, mine: np.nda
 
 
 def _is_free(at: tuple[float, float], boxes: Iterable[tuple[float, float, float, float]]) -> bool:
-    """Whether a label with its middle there would cover none of the boxes."""
+    """Tell whether a label with its middle at ``at`` would cover none of the boxes."""
     x, y = at
     return not any(
         left < x + 34 and x - 34 < left + wide and top < y + 13 and y - 13 < top + high
@@ -300,7 +303,7 @@ def _rulers(drawing: Drawing, frame: _Frame) -> None:
 
 
 def _legend(drawing: Drawing, owners: OwnerMap, colour: str, thread: int, y: float) -> float:
-    """Say what the colours mean, and the hatching where there is any; return the lower edge."""
+    """Say what the colours mean, and the hatching where there is any. Return the lower edge."""
     faults = Counter(owners.owner[owners.owner < 0].tolist())
     entries = [(colours.NOW, "", f"thread {thread}")]
     if colour == "owner":
@@ -327,7 +330,7 @@ def _legend(drawing: Drawing, owners: OwnerMap, colour: str, thread: int, y: flo
 
 
 def _lane_legend(drawing: Drawing, thread: int, y: float) -> float:
-    """The colour of every lane, with its number; return where the next line begins."""
+    """Draw the colour of every lane with its number. Return where the next line begins."""
     for lane in range(WARP):
         x, mine = 8 + lane * 17, lane == thread % WARP
         fill = colours.NOW if mine else lane_colour(lane)
@@ -340,7 +343,7 @@ def _lane_legend(drawing: Drawing, thread: int, y: float) -> float:
 
 
 def _own_elements(drawing: Drawing, owners: OwnerMap, thread: int, mine: np.ndarray) -> float:
-    """Draw the rows and columns in which the thread has elements, with gaps where others lie between them."""
+    """Draw the rows and columns in which the thread has elements, with a gap wherever some are left out."""
     left, top = 92.0, drawing.top + 44
     if not len(mine):
         drawing.text(left, top, "This thread owns nothing.", fill=colours.WARN)

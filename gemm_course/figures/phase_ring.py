@@ -1,4 +1,4 @@
-"""What lies in each slot of a ring, and its two mbarriers with what changed in the last tick."""
+"""Draws the contents of each slot of a ring, and its two mbarriers with what changed in the last tick."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS = {
 
 
 def draw(drawing: Drawing, moments: Sequence[Moment], top: float) -> float:
-    """Draw the slots of the last moment; return the lower edge."""
+    """Draw the slots of the last moment. Return the lower edge."""
     now = moments[-1]
     wide = (_RIGHT - _LEFT) / len(now.slots)
     tops = {FULL: top + 52, EMPTY: top + 52 + 4 * _ROW + 9}
@@ -68,15 +68,16 @@ def _barrier(drawing, moments: Sequence[Moment], key: tuple[str, int], x: float,
 
 
 def _wanted(now: Moment, key: tuple[str, int]) -> bool:
-    """Whether the barrier is one that a run ended at."""
+    """Tell whether the run ended because a warp could not go on at this barrier."""
     kind = {model.STANDSTILL: model.WAIT, model.UNDEFINED: model.EXPECT}.get(now.outcome)
     return any((warp.op.kind, warp.op.barrier, warp.op.slot) == (kind, *key) for warp in now.warps)
 
 
 def _rows(moments: Sequence[Moment], key: tuple[str, int]):
-    """The words of each row, from long to short: from what to what where it changed in the last tick.
+    """Yield the words of each row, with shorter forms after the longest.
 
-    A phase that ended is shown as it ended: the counts of the next one are shown from the next tick on.
+    A value that changed in the last tick is shown with the one before. A phase that ended is shown as it
+    ended, and the counts of the next phase are shown from the next tick on.
     """
     now = moments[-1]
     after = now.barriers[key]
@@ -98,7 +99,7 @@ def _rows(moments: Sequence[Moment], key: tuple[str, int]):
 
 
 def _end(now: Moment, key: tuple[str, int], before: Barrier) -> tuple[Barrier, Barrier]:
-    """Return the counts of the phase that ended: a tick before its end, and at its end."""
+    """Return the counts of the phase that ended, a tick before its end and at its end."""
     landed = sum(each.slot == key[1] for each in now.landed) if key[0] == FULL else 0
     came = before.came + landed * model.PART_BYTES
     return before, Barrier(before.arrivals, 0, before.phase, came, came)

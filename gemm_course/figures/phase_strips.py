@@ -1,4 +1,4 @@
-"""What each warp of a ring did in the last ticks, and the copies from their order to their landing."""
+"""Draws what each warp of a ring did in the last ticks, and each copy from its order to its landing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gemm_course.model.phases import PARTS, Moment, Op
 
 HIGH = 18.0  # a strip's height
 _TICKS = 10  # the number of ticks that are shown
-_WIDE = (PAGE - 16) / (_TICKS + 1)  # a tick's width; to the right of the last one there is room for a word
+_WIDE = (PAGE - 16) / (_TICKS + 1)  # a tick's width, with room for a word to the right of the last tick
 _MISSING = "no arrive"
-_ROOM = 0.95  # even in DejaVu Sans, the widest font, these words take this part of the estimate
-_THIN = 3.0  # a copy on its way
+_ROOM = 0.95  # even in DejaVu Sans, the widest font, these words take only this share of the estimate
+_THIN = 3.0  # the height of a copy on its way
 
 
 class _Bar(NamedTuple):
@@ -37,7 +37,7 @@ class _Flight(NamedTuple):
 
 
 def axis(drawing: Drawing, now: Moment, top: float) -> float:
-    """Number the ticks, and mark the last; return the lower edge."""
+    """Number the ticks, and mark the last. Return the lower edge."""
     first = _before(now) + 1
     for tick in range(first, now.tick + 1):
         x = _x(tick - 1, now)
@@ -50,7 +50,7 @@ def axis(drawing: Drawing, now: Moment, top: float) -> float:
 
 
 def _before(now: Moment) -> int:
-    """The last tick that is no longer shown."""
+    """Return the last tick that is no longer shown."""
     return max(now.tick - _TICKS, 0)
 
 
@@ -68,7 +68,7 @@ def _ground(drawing: Drawing, now: Moment, top: float) -> None:
 
 
 def of_warp(drawing: Drawing, name: str, moments: Sequence[Moment], top: float) -> None:
-    """Draw what a warp did, equal things in a row as one bar; what it does now is outlined."""
+    """Draw what a warp did, with a bar for equal ticks in a row, and outline what it does now."""
     now = moments[-1]
     _ground(drawing, now, top)
     for bar in _bars_of(name, moments):
@@ -111,7 +111,7 @@ def _bar(drawing: Drawing, bar: _Bar, x: float, top: float, wide: float) -> None
 
 
 def _left_out(drawing: Drawing, right: float, top: float, room: float) -> float:
-    """Mark the arrival that should follow a reading, if there is room; return how much that takes."""
+    """Mark the arrival that should follow a read, if there is room. Return the width that the mark takes."""
     wide = text_width(_MISSING) + 4
     if wide > room:
         return 0
@@ -123,7 +123,7 @@ def _left_out(drawing: Drawing, right: float, top: float, room: float) -> float:
 
 
 def _labels(bar: _Bar) -> Iterator[str]:
-    """Yield the words for it, from long to short."""
+    """Yield the words for a bar, from long to short."""
     if bar.passed:
         yield "passes"
     elif bar.op.kind == model.WAIT:
@@ -139,7 +139,10 @@ def _labels(bar: _Bar) -> Iterator[str]:
 
 
 def of_copies(drawing: Drawing, moments: Sequence[Moment], top: float) -> float:
-    """Draw a strip for each part: a copy on its way is thin, its landing high; return the lower edge."""
+    """Draw a strip for each part, with a thin line for a copy on its way and a high box for its landing.
+
+    Return the lower edge.
+    """
     now = moments[-1]
     flights = list(_flights(moments))
     for part in PARTS:
@@ -155,7 +158,7 @@ def of_copies(drawing: Drawing, moments: Sequence[Moment], top: float) -> float:
 
 
 def _flights(moments: Sequence[Moment]) -> Iterator[_Flight]:
-    """Return the ticks from the order to the one before the landing, or until now."""
+    """Yield each copy's ticks, from its order to the tick before its landing, or until now."""
     lands = {(each.part, each.tile): moment.tick for moment in moments for each in moment.landed}
     for moment in moments:
         for op in (warp.op for warp in moment.warps if warp.op.kind == model.COPY):
@@ -166,7 +169,7 @@ def _flights(moments: Sequence[Moment]) -> Iterator[_Flight]:
 
 
 def _flight(drawing: Drawing, flight: _Flight, now: Moment, top: float) -> None:
-    """Return a height for each slot, since copies to several slots may be under way at once."""
+    """Draw a copy on its way at the height of its slot, since copies to several slots may overlap in time."""
     x, right = _x(flight.begin, now), _x(flight.end, now)
     if right > x:
         y = top + (flight.slot + 0.5) * HIGH / len(now.slots) - _THIN / 2

@@ -1,4 +1,4 @@
-"""A ring of slots with their mbarriers, the warps that use it, and what each did in the last ticks."""
+"""Draws a ring of slots with their mbarriers, and what each warp that uses it did in the last ticks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ from gemm_course.model.phases import EMPTY, FULL, Moment
 DOES = 108.0  # the left edge of the words that say what a warp does
 _WORDS = 18.0  # the height of those words
 _AGENT = _WORDS + phase_strips.HIGH + 3
-_LINE, _LINES = 19.0, 3  # room for the sentences
+_LINE, _LINES = 19.0, 3  # the height of a line, and the number of lines reserved for the sentences
 
 
 class Said(NamedTuple):
-    """The words of a picture: its title, the line of the kernel, what each warp does, and what follows."""
+    """The words of a picture.
+
+    ``title`` is its answer and ``line`` the kernel's line. ``mistake`` tells whether something went wrong.
+    ``warps`` pairs each warp with what it does. ``copies`` and ``caption`` are the words about the copies and
+    below the picture.
+    """
 
     title: str
     line: str

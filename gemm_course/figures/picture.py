@@ -1,4 +1,4 @@
-"""A picture, and the same in words."""
+"""Defines a picture, which is an SVG and the same in words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from html import escape
 class Picture:
     """One finished picture.
 
-    ``data`` is SVG, ``alt`` says in words what the picture shows (for a screen reader, and wherever the
-    picture cannot be shown), ``width`` is how wide it is shown where there is room, in CSS pixels.
+    ``data`` is SVG. ``alt`` says in words what the picture shows, for a screen reader and wherever the
+    picture cannot be shown. ``width`` is how wide it is shown where there is room, in CSS pixels.
     """
 
     data: str
@@ -21,7 +21,7 @@ class Picture:
 
     @property
     def plain(self) -> Picture:
-        """The same picture, with ordinary spaces in its alt text instead of those that do not break."""
+        """The same picture, with ordinary spaces instead of no-break spaces in its alt text."""
         return replace(self, alt=self.alt.replace("\u00a0", " "))
 
     def html(self) -> str:

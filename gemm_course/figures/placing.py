@@ -1,4 +1,4 @@
-"""Finds places for labels where they lie over no line, no mark and no other label."""
+"""Finds places for labels that cover no line, no mark and no other label."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Shape = Sequence[Spot]  # the corners of a convex shape, or the two ends of a li
 
 @dataclass(frozen=True)
 class Box:
-    """A label's place: its middle, its size, and by how many degrees it is turned, clockwise."""
+    """A label's place: its middle, its size, and its angle in degrees, clockwise."""
 
     x: float
     y: float
@@ -29,7 +29,7 @@ class Box:
 
 
 def first_free(candidates: Iterable[Box], *costs: Callable[[Box], int]) -> Box:
-    """Return the first candidate that costs nothing, or else the cheapest. Raises ValueError without any."""
+    """Return the first candidate that costs nothing, or else the cheapest. Raise ValueError without any."""
     best, least = None, math.inf
     for each in candidates:
         found = 0
@@ -47,15 +47,15 @@ def first_free(candidates: Iterable[Box], *costs: Callable[[Box], int]) -> Box:
 
 
 def faults(box: Box, frame: Box, taken: Sequence[Shape]) -> int:
-    """Return how many shapes a box meets; leaving the frame counts as 100 shapes."""
+    """Count the shapes that a box meets. Leaving the frame counts as 100 shapes."""
     return sum(meet(box.corners, shape) for shape in taken) + 100 * (not _inside(box, frame))
 
 
 def apart(wanted: Sequence[float], heights: Sequence[float], lowest: float) -> list[float]:
     """Return the upper edges of labels in a column, in the same order (from top to bottom).
 
-    Each is as near its wanted edge as those before it allow; the last ends at ``lowest`` at most, where
-    there is room for all.
+    Each edge is as near its wanted place as those before it allow. The last label ends at ``lowest`` or
+    above, where there is room for all.
     """
     edges: list[float] = []
     begin = -math.inf
@@ -69,14 +69,14 @@ def apart(wanted: Sequence[float], heights: Sequence[float], lowest: float) -> l
 
 
 def meet(one: Shape, other: Shape) -> bool:
-    """Whether two convex shapes touch. If they do not, some line parallel to an edge separates them."""
+    """Tell whether two convex shapes touch. If they do not, some line parallel to an edge separates them."""
     return not _apart_upright(one, other) and not any(
         _separates(edge, one, other) for edge in (*_edges(one), *_edges(other))
     )
 
 
 def _apart_upright(one: Shape, other: Shape) -> bool:
-    """Whether an upright or a level line separates them. This is quick to tell, and true of most pairs."""
+    """Tell whether an upright or a level line separates two shapes. This is quick, and true of most pairs."""
     xs, ys = zip(*one, strict=True)
     other_xs, other_ys = zip(*other, strict=True)
     return (

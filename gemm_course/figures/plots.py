@@ -67,15 +67,17 @@ STYLE = {
     "ytick.major.pad": 6,
 }
 BAR = {"edgecolor": colours.INK, "linewidth": 0.8}  # a bar, of any colour
-BAR_NOW = {"color": colours.NOW, "edgecolor": colours.INK, "linewidth": 2}  # the one that is looked at
+# The bar that the picture is about.
+BAR_NOW = {"color": colours.NOW, "edgecolor": colours.INK, "linewidth": 2}
 DASHES = (0, (5, 4))
 
 
 @contextmanager
 def axes(drawing: Drawing, left: float, top: float, width: float, height: float) -> Iterator[Axes]:
-    """Give Matplotlib's axes in a frame of a drawing; what they hold is drawn when the block ends.
+    """Yield Matplotlib's axes in a frame of a drawing, and draw what they hold when the block ends.
 
-    A learner's own settings of Matplotlib change nothing. Nothing is clipped: what leaves the frame is drawn.
+    A learner's own settings of Matplotlib change nothing. Nothing is clipped, so what leaves the frame is
+    drawn.
     """
     from gemm_course.figures.matplotlib_renderer import plotted
 
@@ -84,17 +86,20 @@ def axes(drawing: Drawing, left: float, top: float, width: float, height: float)
 
 
 def on_page(axes: Axes, x: float, y: float) -> tuple[float, float]:
-    """Return where a point given in data coordinates lies on the page, in its units, y downwards."""
+    """Return the place on the page, with y downwards, of a point given in data coordinates."""
     across, up = axes.transData.transform((x, y))
     return float(across), float(PAGE - up)
 
 
 def three_digits(value: float) -> str:
-    """Return a figure such as TFLOPS with three significant digits, two below 1."""
+    """Return a figure such as TFLOPS with three significant digits, or with two below 1."""
     return f"{value:.3g}" if value >= 1 else f"{value:.2g}"
 
 
 def in_thousands(count: float, _place: object = None) -> str:
-    """Return a count with a space between thousands, "131 072"; it labels ticks, too."""
+    """Return a count with a space between thousands, "131 072".
+
+    The unused argument lets it label ticks, too.
+    """
     whole = int(count) if float(count).is_integer() else count
     return f"{whole:,}".replace(",", " ")

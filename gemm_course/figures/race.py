@@ -1,4 +1,4 @@
-"""A race: four threads over time, barriers as gates, and a sum that goes wrong where one thread is late."""
+"""Draws a race: four threads over time, barriers as gates, and the sum that a late thread spoils."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import NORMAL, PAGE, SMALL, Drawing, wrap
 
 _LEFT, _RIGHT = 104.0, 474.0  # left and right edge of the tracks
-_TRACK, _HIGH = 46.0, 34.0  # the distance between tracks, and the height of what stands on one
-_FACTORS, _LETTER = 12.5, 7.6  # letter size, and width of a letter, of the products on a track
+_TRACK, _HIGH = 46.0, 34.0  # the distance between tracks, and the height of what is drawn on a track
+_FACTORS, _LETTER = 12.5, 7.6  # size of the letters, and width of one, in the products on a track
 _LONGEST = 6.9  # units of time that fit on the page
-_LINES = 5  # lines kept free for the sentences below
+_LINES = 5  # the number of lines reserved for the sentences below
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A number that a thread reads from a shared tile: ``right`` is what it would be with all barriers.
+    """A number that a thread reads from a shared tile.
 
-    ``culprit`` is the thread whose store comes too late or too early for this read, and when that ends, if
-    the number is wrong.
+    ``right`` is what the number would be with all barriers. If the number is wrong, ``culprit`` is the thread
+    whose store comes too late or too early for this read, and the time when that store ends.
     """
 
     array: str
@@ -37,8 +37,10 @@ class Factor:
 
 @dataclass(frozen=True)
 class Part:
-    """What a thread does from ``begin`` to ``end``: "load" (``numbers`` are those it stores), "add" (the
-    products, as pairs of factors), or "held" (it is late).
+    """A stretch of a thread's time, from ``begin`` to ``end``.
+
+    ``kind`` is "load" (``numbers`` are those it stores), "add" (``products`` are pairs of factors), or "held"
+    (the thread is late).
     """
 
     kind: str
@@ -50,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Track:
-    """A thread (x, y): its parts in order, its sum, and what that should be."""
+    """A thread (x, y) with its parts in order, its sum, and the sum that would be right."""
 
     thread: tuple[int, int]
     parts: Sequence[Part]
@@ -59,7 +61,7 @@ class Track:
 
     @property
     def wrong(self) -> list[Factor]:
-        """The factors that are not what they should be."""
+        """The factors whose value is wrong."""
         factors = [factor for part in self.parts for product in part.products for factor in product]
         return [factor for factor in factors if factor.wrong]
 
@@ -70,14 +72,14 @@ class Track:
 
 @dataclass(frozen=True)
 class Gate:
-    """A barrier: when all threads have reached it, or, if it is ``missing``, where it would stand."""
+    """A barrier at the time when all threads have reached it, or where it would be if it is ``missing``."""
 
     time: float
     missing: bool = False
 
 
 def race(tracks: Sequence[Track], gates: Sequence[Gate], title: str, sentences: Sequence[str]) -> Picture:
-    """Draw the tracks, one below the other, with gates across them, and sentences below."""
+    """Draw the tracks one below the other, with gates across them and sentences below."""
     drawing = Drawing(title, title_lines=2)
     top = drawing.top + 42
     bottom = top + _TRACK * len(tracks)
@@ -98,7 +100,7 @@ def race(tracks: Sequence[Track], gates: Sequence[Gate], title: str, sentences: 
 
 
 def _arrows(tracks: Sequence[Track]) -> str:
-    """Say what the arrows mean: in one picture, all go to a later store, or all go to a sum."""
+    """Say what the arrows mean. In one picture all go to a later store, or all go to a sum."""
     for track in tracks:
         for part in track.parts:
             for factor in (each for product in part.products for each in product if each.wrong):
@@ -137,7 +139,7 @@ def _track(drawing: Drawing, track: Track, end: float, top: float) -> None:
 
 
 def _blame(drawing: Drawing, track: Track, place: int, top: float) -> None:
-    """Join each sum that is spoilt and the store that spoils it, with an arrow that goes on in time."""
+    """Draw an arrow between each spoilt sum and the store that spoils it, pointing to the later one."""
     for part in track.parts:
         for factor in (factor for product in part.products for factor in product if factor.wrong):
             thread, end = factor.culprit
@@ -184,7 +186,7 @@ def _product(drawing: Drawing, product: tuple[Factor, Factor], middle: float, y:
 
 
 def _legend(drawing: Drawing, top: float, arrows: str) -> None:
-    """Say what colours mean, and ``arrows``, if there are any."""
+    """Explain the colours, and ``arrows`` if there are any."""
     if arrows:
         drawing.line(8, top + 28, 34, top + 28, stroke=colours.WARN, width=2, arrow=True)
         drawing.text(42, top + 32, arrows, size=13, fill=colours.WARN)

@@ -1,4 +1,4 @@
-"""A thread's tile of results in registers: what it reads for one step along k, and who reads the same."""
+"""Draws a thread's tile of results in registers, and what it and its warp read in one step along k."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from gemm_course.figures.svg import Drawing
 
 WARP = 32
 Element = tuple[int, ...]
-K_AXIS = {"As": 1, "Bs": 0}  # the index of a shared tile that counts along k
+K_AXIS = {"As": 1, "Bs": 0}  # the axis of a shared tile that runs along k
 _LEFT, _GAP = 40.0, 8.0
-_TOKENS = 372.0  # the most units for a row of reads and multiply-adds
+_TOKENS = 372.0  # the largest width of a row of reads and multiply-adds
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one thread does with a pair of tiles.
+    """All that one thread does with a pair of tiles.
 
-    ``results`` are the elements of C that it stores; ``reads`` maps a step p along k to the elements that it
-    reads for it, by shared array: ``{3: {"As": [(0, 3), (1, 3)], "Bs": [(3, 5)]}}``.
+    ``results`` are the elements of C that it stores. ``reads`` maps a step p along k to the elements that it
+    reads for this step, by shared array: ``{3: {"As": [(0, 3), (1, 3)], "Bs": [(3, 5)]}}``.
     """
 
     results: Sequence[Element]
     reads: Mapping[int, Mapping[str, Sequence[Element]]]
 
     def read_at(self, p: int, array: str) -> list[Element]:
-        """The elements of ``array`` read for step ``p``, in order, one entry per read."""
+        """Return the elements of ``array`` read for step ``p``, in order, with one entry per read."""
         return list(self.reads.get(p, {}).get(array, ()))
 
 
@@ -52,7 +52,8 @@ def work_of_threads(trace) -> dict[int, Work]:
 def one_step(work: Mapping[int, Work], thread: int, p: int, tiles: Mapping[str, int]) -> Picture:
     """Draw step ``p`` of ``thread``: its results, what it reads, and what its warp reads with it.
 
-    ``work`` holds the thread's warp, or all of the block whose corner is C[0, 0]; ``tiles`` has BM, BN, BK.
+    ``work`` holds the thread's warp, or all of the block whose corner is C[0, 0]. ``tiles`` has BM, BN and
+    BK.
     """
     mine = work[thread]
     a, b = mine.read_at(p, "As"), mine.read_at(p, "Bs")
@@ -81,7 +82,7 @@ def _warp_of(work: Mapping[int, Work], thread: int) -> list[Work]:
 
 
 def _span(elements: Sequence[Element]) -> str:
-    """[2, 5] for one element, [0, 3] to [7, 3] for more."""
+    """Return the places of elements in words: "[2, 5]" for one, "[0, 3] to [7, 3]" for more."""
     if not elements:
         return "nothing"
     first, last = (str(list(element)) for element in (min(elements), max(elements)))
@@ -92,7 +93,7 @@ def _span(elements: Sequence[Element]) -> str:
 
 
 def _plan(drawing: Drawing, lanes: Sequence[Work], mine: Work, p: int, tiles: Mapping[str, int]) -> float:
-    """Draw As at the left, Bs on top and C in the corner between them; return the lower edge."""
+    """Draw As at the left, Bs on top and C in the corner between them. Return the lower edge."""
     BM, BN, BK = tiles["BM"], tiles["BN"], tiles["BK"]
     cell = min(14.0, (drawing.width - 16 - _LEFT - _GAP) / (BK + BN), 400 / (BK + BM))
     top = drawing.top + 20
@@ -134,7 +135,7 @@ def _cells(
 
 
 def _legend(drawing: Drawing, y: float) -> None:
-    """Draw the cells of a tile: this thread's dark and outlined, its warp's others pale."""
+    """Explain the cells of a tile: those of this thread are dark and outlined, those of its warp are pale."""
     for place, hue in enumerate((colours.A, colours.B, colours.C)):
         drawing.rect(8 + 18 * place, y, 12, 12, hue, stroke=colours.INK, line=1.4)
         drawing.rect(312 + 18 * place, y, 12, 12, colours.PALE[hue], stroke=colours.EDGE, line=1)
@@ -146,7 +147,7 @@ def _legend(drawing: Drawing, y: float) -> None:
 
 
 def _said_of_neighbours(lanes: Sequence[Work], mine: Work, p: int) -> list[str]:
-    """A line for each tile: how many lanes of the warp read the same elements of it."""
+    """Return a sentence for each tile on how many lanes of the warp read the same elements of it."""
     return [
         _shared_with(array, sum(lane.read_at(p, array) == mine.read_at(p, array) for lane in lanes), lanes)
         for array in ("As", "Bs")
@@ -165,7 +166,7 @@ def _shared_with(array: str, same: int, lanes: Sequence[Work]) -> str:
 
 
 def _strip(drawing: Drawing, a: int, b: int, results: int, y: float) -> None:
-    """Draw what one step takes, and below it what it takes threads with one result each."""
+    """Draw the reads and multiply-adds of one step, and below them those of threads with one result each."""
     drawing.text(8, y + 14, "One step of this thread (tall: reads, short: multiply-adds):", bold=True)
     longest = 3 * results
     wide = min(16.0, _TOKENS / longest)
@@ -176,7 +177,7 @@ def _strip(drawing: Drawing, a: int, b: int, results: int, y: float) -> None:
 
 
 def _tokens(drawing: Drawing, tokens: Sequence[str], y: float, wide: float, words: str) -> None:
-    """Reads are tall and multiply-adds short, so that the two differ without their colours."""
+    """Draw reads as tall boxes and multiply-adds as short ones, so that they differ without their colours."""
     hues = {"a": colours.A, "b": colours.B, "+": colours.C}
     gap = 1.0 if wide > 3 else 0.0
     for place, token in enumerate(tokens):

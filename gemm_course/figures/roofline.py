@@ -1,4 +1,4 @@
-"""The roofline: TFLOPS over arithmetic intensity, under a roof for every memory."""
+"""Draws the roofline: TFLOPS over arithmetic intensity, under a roof for every memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemm_course.figures.svg import LARGE, PAGE, SMALL, Drawing, text_width, wra
 
 @dataclass(frozen=True)
 class Span:
-    """Where the axes begin and end: FLOP per byte, and TFLOPS."""
+    """The ends of the axes: FLOP per byte, and TFLOPS."""
 
     left: float
     right: float
@@ -23,7 +23,7 @@ class Span:
 
 
 _AXIS = "FLOP per byte that warps ask of L1"
-_FP32 = Span(0.04, 1500, 0.1, 200)  # what is shown unless a picture says otherwise
+_FP32 = Span(0.04, 1500, 0.1, 200)  # the axes that are shown unless a picture says otherwise
 _FP16 = Span(0.04, 1500, 0.1, 2000)
 _FAR = 6000  # the right end, in FLOP per byte, if a point lies beyond the usual one
 _LEFT, _RIGHT = 52.0, 398.0  # left and right edge of the axes; the labels of flat roofs stand to their right
@@ -31,28 +31,29 @@ _HEIGHT, _COLUMN, _NOTE = (
     262.0,
     13,
     6,
-)  # the axes' height; size of letters beside them; lines kept free for the note
+)  # the axes' height, the size of the letters beside them, and the lines reserved for the note
 _DOT, _RING, _SMALL_DOT = 7.0, 10.0, 5.0
-_TICKS = (1, 2, 5)  # ticks of each decade, where there is room for all three
-_NEAR, _CLEAR = 28.0, 4.0  # ticks closer than this are too many; labels keep this distance from the frame
+_TICKS = (1, 2, 5)  # the ticks of each decade, where there is room for all three
+_NEAR, _CLEAR = 28.0, 4.0  # the least distance between ticks, and between a label and the frame
 _TURNS = [math.radians(45 * (place // 2 * 3) + 22.5 * (place % 2)) for place in range(16)]  # all directions
-# The costs of a label that covers something, and of its line crossing a label, a mark, a roof.
+# These are the costs of a label that covers something, and of its line crossing a label, a mark, a roof.
 _COVERED, _CUT, _PASSED, _CROSSED = 100, 10, 3, 1
 
 
 @dataclass(frozen=True)
 class Roof:
-    """A slanted roof: a memory with its bandwidth."""
+    """A slanted roof, which is a memory with its bandwidth."""
 
     label: str
     terabytes_per_second: float
-    bounds: bool = True  # False: it would bound a kernel if all bytes came from there
+    bounds: bool = True  # False if it would bound a kernel only if all bytes came from there
 
 
 @dataclass(frozen=True)
 class Point:
-    """A kernel on the roofline: ``intensity`` in FLOP per byte, ``tflops`` as measured, or None if only the
-    roof is known.
+    """A kernel on the roofline.
+
+    ``intensity`` is in FLOP per byte. ``tflops`` is the measured speed, or None if only the roof is known.
     """
 
     label: str
@@ -63,9 +64,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Lines:
-    """The roofs of a picture: memories, the peak of FP32 and of Tensor Cores, ceilings by label and TFLOPS.
+    """The roofs of a picture: memories, the peaks of FP32 and Tensor Cores, and further ceilings in TFLOPS.
 
-    ``lowest`` is the label of the roof that allows the kernel of the picture least; it stands out.
+    ``lowest`` is the label of the lowest roof above the picture's kernel, and this roof stands out.
     """
 
     memories: Sequence[Roof]
@@ -80,7 +81,7 @@ class Lines:
 
     @property
     def flat(self) -> list[tuple[str, float]]:
-        """All flat roofs, from the highest down."""
+        """All flat roofs as (label, TFLOPS), from the highest down."""
         fp16 = [("FP16 Tensor Core peak", self.tensor_peak)] if self.tensor_peak else []
         return sorted([*fp16, ("FP32 peak", self.peak), *self.ceilings], key=lambda flat: -flat[1])
 
@@ -93,7 +94,7 @@ class Lines:
 
 
 def span_of(points: Sequence[Point], lines: Lines) -> Span:
-    """Return axes that show these points large, and the end of the slanted roofs."""
+    """Return axes that show these points large, together with the end of the slanted roofs."""
     known = [point.tflops for point in points if point.tflops]
     ridge = lines.highest / min(roof.terabytes_per_second for roof in lines.memories)
     farthest = max(max(point.intensity for point in points) * 8, ridge * 1.5)
@@ -112,11 +113,11 @@ def roofline(
     under_title: str = "",
     glide: bool = False,
 ) -> Picture:
-    """Draw TFLOPS over arithmetic intensity: roofs with their names on them, and kernels by name.
+    """Draw TFLOPS over arithmetic intensity, with roofs and kernels by name.
 
-    The point that is ``now`` is a disc; with ``glide`` it comes from the place of the point before it. Others
-    are rings. One that was not measured is a vertical line. ``axis`` says which bytes the intensity counts.
-    All pictures are equally high.
+    The point that is ``now`` is a disc. With ``glide`` it comes from the place of the point before it. Other
+    points are rings, and one that was not measured is a vertical line. ``axis`` says which bytes the
+    intensity counts. All pictures are equally high.
     """
     drawing = Drawing(title, title_lines=2)
     under = 8 + (LARGE + 4) * len(wrap(title, LARGE, PAGE - 16, bold=True)) + 16
@@ -126,7 +127,7 @@ def roofline(
     previous = measured[-2] if glide and len(measured) > 1 else None
     for point in points:
         sheet.mark(point, previous if point.now else None)
-    for point in reversed(points):  # the chosen kernel is last, and its name chooses its place first
+    for point in reversed(points):  # The chosen kernel is last, and its name chooses its place first.
         sheet.name(point, [point.label, _reached(point)])
     sheet.name_memories()
     _write_note(drawing, note, sheet.bottom + 44)
@@ -135,7 +136,7 @@ def roofline(
 
 
 def all_on_one(lines: Lines, points: Sequence[Point], title: str, note: str) -> Picture:
-    """Draw many kernels on one roofline: numbered dots, and a key below with their names and TFLOPS.
+    """Draw many kernels on one roofline as numbered dots, with a key below of their names and TFLOPS.
 
     A kernel that was not measured is in the key only.
     """
@@ -154,7 +155,7 @@ def all_on_one(lines: Lines, points: Sequence[Point], title: str, note: str) -> 
 
 
 def _usual(lines: Lines, points: Sequence[Point]) -> Span:
-    """The same axes for all pictures of a kind, so that they can be compared."""
+    """Return the same axes for all pictures of a kind, so that they can be compared."""
     span = _FP16 if lines.tensor_peak else _FP32
     return span if all(point.intensity < 250 for point in points) else replace(span, right=_FAR)
 
@@ -169,18 +170,18 @@ def _reached(point: Point) -> str:
 
 @dataclass
 class _Sheet:
-    """The axes with their roofs, and all that already stands on them."""
+    """The axes with their roofs, and everything that has been drawn on them."""
 
     drawing: Drawing
     lines: Lines
     points: Sequence[Point]
     span: Span
     axis: str
-    radius: float = _RING  # a mark's
-    places: dict[Point, Spot] = field(init=False)  # where each point is on the page
+    radius: float = _RING  # the radius of a mark
+    places: dict[Point, Spot] = field(init=False)  # the place of each point on the page
     marks: list[Shape] = field(init=False)  # one for each point
     named: list[Shape] = field(init=False, default_factory=list)  # labels, and the lines from them to marks
-    crossed: list[Shape] = field(init=False)  # lines that no label may lie over
+    crossed: list[Shape] = field(init=False)  # lines that no label may cover
 
     def __post_init__(self):
         self.top = self.drawing.top + 38
@@ -224,14 +225,17 @@ class _Sheet:
         return [plots.on_page(axes, *end) for end in ends]
 
     def _slant(self, roof: Roof) -> Shape:
-        """The visible part of a memory's roof, from below up to the highest peak; a spot if there is none."""
+        """Return the visible part of a memory's roof, from below up to the highest peak.
+
+        Both ends are equal if no part is visible.
+        """
         speed, span = roof.terabytes_per_second, self.span
         begin, end = max(span.left, span.low / speed), min(span.right, self.lines.highest / speed)
         begin = min(begin, end) if end > span.left else span.left
         return [(each, max(each * speed, span.low)) for each in (begin, max(begin, end))]
 
     def _level(self, value: float) -> Shape:
-        """A flat roof, from the fastest memory's roof to the right."""
+        """Return a flat roof, which runs from the fastest memory's roof to the right."""
         fastest = max(roof.terabytes_per_second for roof in self.lines.memories)
         begin = min(max(self.span.left, value / fastest), self.span.right)
         return [(begin, max(value, self.span.low)), (self.span.right, max(value, self.span.low))]
@@ -260,7 +264,7 @@ class _Sheet:
                 self.drawing.text(left, edge + 14 + 16 * place, line, size=_COLUMN, bold=strong)
 
     def name_memories(self) -> None:
-        """Write the memories' names along their roofs; they go where the kernels' names leave room."""
+        """Write the memories' names along their roofs, where the kernels' names leave room."""
         for roof, slant in zip(self.lines.memories, self.slants, strict=True):
             self._name_memory(roof, slant)
 
@@ -295,7 +299,7 @@ class _Sheet:
     # ---- kernels -------------------------------------------------------------------------------------------
 
     def mark(self, point: Point, since: Point | None) -> None:
-        """Draw a kernel: a disc for this one, a ring for another, a line for one that was not measured."""
+        """Draw a kernel: a disc for the chosen one, a ring for another, a line if it was not measured."""
         x, y = self.places[point]
         if point.tflops is None:
             self.drawing.path(self._mark_of(point), stroke=colours.INK, line=1.6, dash="5 4")
@@ -309,12 +313,12 @@ class _Sheet:
             self.drawing.circle(x, y, _RING, "none", stroke=colours.INK, line=1.6)
 
     def dot(self, point: Point) -> None:
-        """Draw a kernel among many."""
+        """Draw a kernel among many as a dot."""
         fill = colours.NOW if point.now else colours.EDGE
         self.drawing.circle(*self.places[point], _SMALL_DOT, fill, stroke=colours.INK, line=1.2)
 
     def name(self, point: Point, words: Sequence[str]) -> None:
-        """Write a kernel's name near its mark, with a line to it where they are not side by side."""
+        """Write a kernel's name near its mark, with a line between them where they are not side by side."""
         x, y = self.places[point]
         wide = max(text_width(line, SMALL, bold=point.now) for line in words) + 2
         high = 17.0 * len(words)
@@ -339,7 +343,7 @@ class _Sheet:
         return _COVERED * faults(box, self.inner, [*self.marks, *self.crossed, *self.named])
 
     def _crossings(self, box: Box, point: Point) -> int:
-        """Return what the line from a label to its mark costs."""
+        """Return the cost of all that the line from a label to its mark crosses."""
         leader = self._leader(box, point)
         if not leader:
             return 0
@@ -349,7 +353,7 @@ class _Sheet:
         return sum(cost * sum(meet(leader, each) for each in shapes) for cost, shapes in kinds)
 
     def _leader(self, box: Box, point: Point) -> Shape:
-        """The line from a label to the edge of its mark, none where they are side by side."""
+        """Return the line from a label to the edge of its mark, or nothing where they are side by side."""
         x, y = self.places[point]
         near_x = min(max(x, box.x - box.width / 2), box.x + box.width / 2)
         near_y = min(max(y, box.y - box.height / 2), box.y + box.height / 2)
@@ -367,7 +371,7 @@ class _Sheet:
 
 
 def _beside(one, other, part: float, aside: float, wide: float, turned: float) -> Box:
-    """Return a box along a line, at ``part`` of its length and at a distance of ``aside``."""
+    """Return a box beside a line, at ``part`` of its length and at a distance of ``aside``."""
     (x1, y1), (x2, y2) = one, other
     along = math.radians(turned)
     x = x1 + (x2 - x1) * part - aside * math.sin(along)
@@ -385,7 +389,7 @@ def _around_a_mark(x: float, y: float, wide: float, high: float, radius: float) 
 
 
 def _lean(part: float) -> float:
-    """Return where along its side a label faces its mark: -1 and 1 are the ends, 0 is the middle."""
+    """Return where along its side a label faces its mark. -1 and 1 are the ends, and 0 is the middle."""
     return max(-1.0, min(1.0, 1.6 * part))
 
 
@@ -394,7 +398,7 @@ def _beside_a_line(bottom: float) -> list[tuple[float, int]]:
 
 
 def _ticks(low: float, high: float, length: float) -> list[float]:
-    """The ticks of an axis: 1, 2 and 5 of every decade, or 1 alone where they would be too close."""
+    """Return the ticks of an axis: 1, 2 and 5 of every decade, or 1 alone where they would be too close."""
     decade = length / math.log10(high / low)
     many = _TICKS if decade * math.log10(2) > _NEAR else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -411,7 +415,7 @@ def _write_note(drawing: Drawing, note: str, top: float) -> None:
 
 
 def _key(drawing: Drawing, points: Sequence[Point], top: float) -> float:
-    """Write what the numbers mean in two columns; return where they end."""
+    """Write what the numbers mean in two columns. Return where they end."""
     lines = -(-len(points) // 2)
     for place, point in enumerate(points):
         reached = plots.three_digits(point.tflops) if point.tflops else "not measured yet"

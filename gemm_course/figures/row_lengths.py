@@ -1,4 +1,4 @@
-"""The same kernel on the same matrices with longer and longer rows: its speed, and where a warp reads."""
+"""Draws one kernel's speed on the same matrices with longer and longer rows, and where a warp reads."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import SMALL, Drawing, wrap
 from gemm_course.model.requests import LINE
 
-PLACES = LINE // 4  # floats of a line
+PLACES = LINE // 4  # the number of floats in a line
 _LEFT, _WIDTH = 60.0, 490.0
-_BARS, _TOWERS = 140.0, 120.0  # heights of the two panels
+_BARS, _TOWERS = 140.0, 120.0  # the heights of the two panels
 
 
 def draw(
@@ -24,11 +24,11 @@ def draw(
     note: str,
     only_this: bool = False,
 ) -> Picture:
-    """Draw one length of the rows, n floats and ``extra`` more.
+    """Draw the speed and the reads for rows of n floats and ``extra`` more.
 
-    measured: TFLOPS by extra floats, with 0 among them. words: the different floats of A that a warp reads in
-    one request, counted from the first byte of A. note: what was measured where. only_this: draw no bars but
-    that of this length and that of 0.
+    ``measured`` has TFLOPS by extra floats, with 0 among them. ``words`` are the different floats of A that a
+    warp reads in one request, counted from the first byte of A. ``note`` says what was measured where. With
+    ``only_this``, only the bars of ``extra`` and of 0 are drawn.
     """
     shown = {more: value for more, value in measured.items() if not only_this or more in (0, extra)}
     drawing = Drawing(f"{kernel}, {_answer(n, extra, measured)}", title_lines=2)
@@ -50,7 +50,7 @@ def _answer(n: int, extra: int, measured: Mapping[int, float]) -> str:
 
 
 def _speeds(drawing: Drawing, top: float, extra: int, measured: Mapping[int, float], shown) -> None:
-    """Bars from zero, with room for each length that was measured."""
+    """Draw bars from zero, with room for each length that was measured."""
     lengths = sorted(measured)
     drawing.text(8, top - 4, "TFLOPS", fill=colours.QUIET)
     with plots.axes(drawing, _LEFT, top + 18, _WIDTH, _BARS - 18) as axes:
@@ -69,7 +69,7 @@ def _speeds(drawing: Drawing, top: float, extra: int, measured: Mapping[int, flo
 
 
 def _round_above(most: float) -> int:
-    """The axis's end: a whole number, which does not tell the highest bar's height before it is shown."""
+    """Return the axis's end, a whole number that does not give away the highest bar before it is shown."""
     return next(end for end in (1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100) if end >= most)
 
 

@@ -1,4 +1,4 @@
-"""What pictures with a row per kernel share: a row's heading, and paragraphs between margins."""
+"""Draws what pictures with a row per kernel share: a row's heading, and paragraphs between margins."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from gemm_course.figures import colours
 from gemm_course.figures.svg import PAGE, SMALL, Drawing, text_width, wrap
 
 LEFT, RIGHT, LINE = 8.0, PAGE - 8.0, 18.0
-_BOLD = 1.1  # the underscores of a bold name are wider than estimated
-_WIDE = 0.45  # some letters are wider than estimated by this part of the font's size
+_BOLD = 1.1  # the underscores of a bold name are wider than estimated by this factor
+_WIDE = 0.45  # some letters are wider than estimated by this share of the font's size
 
 
 def paragraph(drawing: Drawing, words: str, y: float, fill: str = colours.QUIET) -> float:
-    """Write words below y in as many lines as they take; return where the next line begins."""
+    """Write words below y in as many lines as they take. Return where the next line begins."""
     for line in wrap(words, SMALL, RIGHT - LEFT):
         drawing.text(LEFT, y + 14, line, fill=fill)
         y += LINE
@@ -19,12 +19,15 @@ def paragraph(drawing: Drawing, words: str, y: float, fill: str = colours.QUIET)
 
 
 def name_width(name: str) -> float:
-    """Return an upper estimate of the width of a kernel's name in bold; it holds for short names, too."""
+    """Return an upper estimate of the width of a kernel's name in bold, which holds for short names, too."""
     return _BOLD * text_width(name, bold=True) + _WIDE * SMALL * sum(letter in "mw" for letter in name)
 
 
 def heading(drawing: Drawing, label: str, tiles: str, at_the_right: str, y: float) -> float:
-    """Write a kernel's label, its tiles beside it or below, and a figure at the right; return the end."""
+    """Write a kernel's label, its tiles beside it or below, and a figure at the right.
+
+    Return the lower edge.
+    """
     drawing.text(LEFT, y + 14, label, bold=True)
     if at_the_right:
         drawing.text(RIGHT, y + 14, at_the_right, anchor="end")

@@ -1,4 +1,4 @@
-"""Four floats at a time from A, one by one into transposed As: what each thread moves, from the trace."""
+"""Draws how each thread moves four floats at a time from A, and stores them one by one into transposed As."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEFT_A, _LEFT_AS = 30.0, 288.0
 
 @dataclass(frozen=True)
 class Tile:
-    """The tile being copied: BM rows and BK columns of A; ``pad`` floats at the end of each row of As."""
+    """The copied tile: BM rows and BK columns of A, with ``pad`` floats at the end of each row of As."""
 
     BM: int
     BK: int
@@ -26,14 +26,17 @@ class Tile:
 
     @property
     def width(self) -> int:
-        """Floats in a row of As."""
+        """The number of floats in a row of As."""
         return self.BM + self.pad
 
 
 @dataclass
 class Step:
-    """One request of the warp. ``sources`` maps a thread to the element of A it carries (the first of those
-    it loads), ``places`` to the (row, column) of As it stores to; ``costs`` says what the request costs.
+    """One request of the warp.
+
+    ``sources`` maps a thread to the element of A that it carries, or to the first one that it loads.
+    ``places`` maps a thread to the (row, column) of As that it stores to. ``costs`` says what the request
+    costs.
     """
 
     op: str
@@ -46,7 +49,7 @@ class Step:
 def steps(requests: Sequence[Request], values: Sequence[dict[int, float]], tile: Tile) -> list[Step]:
     """Turn a warp's loads of A and its stores into As into steps, in order.
 
-    ``values`` holds what each request stored, by lane; A[r, c] must hold r * BK + c.
+    ``values`` holds what each request stored, by lane. A[r, c] must hold r * BK + c.
     """
     story = []
     for request, stored in zip(requests, values, strict=True):
@@ -64,7 +67,7 @@ def steps(requests: Sequence[Request], values: Sequence[dict[int, float]], tile:
 
 
 def _two_dimensional(element: tuple[int, ...], width: int) -> Place:
-    """Return (row, column), also if As is one-dimensional."""
+    """Return an element as (row, column), also if As is one-dimensional."""
     return divmod(element[0], width) if len(element) == 1 else element
 
 
@@ -105,7 +108,7 @@ def _formulas(thread: int, tile: Tile) -> list[str]:
 
 
 def _draw_a(drawing: Drawing, story: Sequence[Step], number: int, thread: int, tile: Tile, top: float):
-    """Draw A's tile, each load with the number of its thread: dark if loaded now, pale if before."""
+    """Draw A's tile with each load's thread number, dark if loaded now and pale if before."""
     hue = colours.A
     drawing.text(_LEFT_A, top - 8, "A (global), thread by thread", bold=True, fill=hue)
     for row in range(tile.BM):
@@ -127,7 +130,7 @@ def _draw_a(drawing: Drawing, story: Sequence[Step], number: int, thread: int, t
 
 
 def _clear(step: Step, thread: int, owner: int, first: Place) -> float:
-    """Return where along its four floats a thread's number stands: clear of what is stored."""
+    """Return where along its four floats a thread's number stands, clear of what is stored."""
     if (
         step.op == "load"
         or owner != thread
@@ -139,7 +142,7 @@ def _clear(step: Step, thread: int, owner: int, first: Place) -> float:
 
 
 def _draw_as(drawing: Drawing, story: Sequence[Step], number: int, thread: int, tile: Tile, top: float):
-    """Draw transposed As, its padding hatched: dark if stored now, pale if before."""
+    """Draw transposed As with its padding hatched. Elements stored now are dark, and earlier ones pale."""
     hue = colours.A
     drawing.text(_LEFT_AS, top - 8, "As (shared), transposed", bold=True, fill=hue)
     held = {place for step in story[:number] for place in step.places.values()}
@@ -162,7 +165,7 @@ def _draw_as(drawing: Drawing, story: Sequence[Step], number: int, thread: int, 
 
 
 def _arrow(drawing: Drawing, step: Step, thread: int, tile: Tile, top: float) -> None:
-    """Draw where a float goes, from the end of its row, as other threads' numbers stand in it."""
+    """Draw where a float goes. The arrow starts at the row's end, to cover no other threads' numbers."""
     if thread in step.places:
         row, _ = step.sources[thread]
         (x1, y1), (x2, y2) = _of_a((row, tile.BK), top), _of_as(step.places[thread], top)

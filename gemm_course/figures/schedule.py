@@ -1,4 +1,4 @@
-"""The multiprocessors of a GPU over time: a line for each, with the tiles that it computes."""
+"""Draws a GPU's multiprocessors over time, each as a line with the tiles that it computes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
 from gemm_course.model.schedule import SMS, STREAM_K, Schedule, Stretch
 
 _LEFT, _RIGHT = 60.0, PAGE - 12
-_ROW = 2.4  # the height of a multiprocessor
+_ROW = 2.4  # the height of a multiprocessor's line
 _HEIGHT = SMS * _ROW
 _NOTE_LINES = 3
 _COLOUR = {"multiplies": colours.NOW, "parts": colours.NOW_PALE, "stores": colours.C}
 
 
 def draw(run: Schedule, longest: float) -> Picture:
-    """Draw what 132 multiprocessors do.
+    """Draw what the 132 multiprocessors do.
 
-    longest: clocks at the right end, the same for pictures that are compared.
+    ``longest`` is the clocks at the right end, the same for pictures that are compared.
     """
     drawing = Drawing(_title(run), title_lines=2)
     top = drawing.top + 4

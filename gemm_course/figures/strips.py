@@ -1,4 +1,4 @@
-"""Blocks of an SM over time: each computes with a tile, asks for the next one, and waits for it."""
+"""Draws the blocks of an SM over time. Each computes with a tile, asks for the next one, and waits for it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gemm_course.model import Tank
 
 _LEFT, _RIGHT = 84.0, PAGE - 12
 _ROW, _HIGH = 34.0, 24.0
-_PERIODS = 4  # rounds of computing and waiting that are shown
-_LINES = 5  # lines kept free for notes
+_PERIODS = 4  # the rounds of computing and waiting that are shown
+_LINES = 5  # the number of lines reserved for notes
 _FILE = 52.0  # the height of the register file with its words
 _ISSUING, _TURN = colours.OF_WAIT["issuing"], colours.OF_WAIT["another warp's turn"]
 
 
 @dataclass(frozen=True)
 class Run:
-    """Blocks that an SM holds, of at most ``room`` that are drawn.
+    """The blocks that an SM holds, of which at most ``room`` are drawn.
 
     ``computes`` and ``waits`` are clocks of one of its schedulers: how long a block computes with a tile, and
-    how long it waits for the next one. registers: the register file, and what a block takes of it; asked:
-    that as a product.
+    how long it waits for the next one. ``registers`` is the register file, with the share that a block takes.
+    ``asked`` says this share as a product.
     """
 
     blocks: int
@@ -38,12 +38,12 @@ class Run:
 
     @property
     def busy(self) -> float:
-        """The share of the time in which the scheduler issues, once it is under way."""
+        """The share of the time in which the scheduler issues, after the start."""
         return min(1.0, self.blocks * self.computes / (self.computes + self.waits))
 
 
 def strips(run: Run, title: str, notes: Sequence[str]) -> Picture:
-    """Draw a strip for each block, and below them when the scheduler has something to issue."""
+    """Draw a strip for each block, and below them the times when the scheduler has something to issue."""
     drawing = Drawing(title, title_lines=2)
     _file(drawing, run, drawing.top)
     top = drawing.top + _FILE
@@ -70,7 +70,7 @@ def strips(run: Run, title: str, notes: Sequence[str]) -> Picture:
 
 
 def _file(drawing: Drawing, run: Run, y: float) -> None:
-    """Draw what the blocks take of the register file, and whether another one would fit."""
+    """Draw how much of the register file the blocks take, and whether another block would fit."""
     tank = run.registers
     left = tank.left(run.blocks)
     more = f"{left:,} are free" if left else "none is left"
@@ -107,7 +107,7 @@ def _issuing(drawing: Drawing, story: Sequence[Sequence[str]], y: float, scale: 
 
 
 def _runs(row: Sequence[str]):
-    """Each state with where it begins and ends."""
+    """Yield each state with the places where it begins and ends."""
     place = 0
     for state, group in groupby(row):
         length = len(list(group))

@@ -1,8 +1,8 @@
-"""A drawing surface for pictures made of cells: a few shapes, written straight as SVG.
+"""Provides a drawing surface for pictures made of cells, and writes its few shapes as SVG.
 
-Everything is drawn in units of a page ``PAGE`` units wide. A picture is shown 1.2 times as large where
-there is room, and shrinks in a narrow window; the smallest text is ``SMALL`` units high, which is still 9
-points in a window 600 pixels wide.
+Everything is drawn in units of a page that is ``PAGE`` units wide. A picture is shown 1.2 times as large
+where there is room, and shrinks in a narrow window. The smallest text is ``SMALL`` units high, which is still
+9 points in a window 600 pixels wide.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ def _number(value: float) -> str:
 
 
 class Drawing:
-    """Collects shapes from the back to the front; ``picture`` makes a :class:`Picture` of them.
+    """A drawing that collects shapes from the back to the front.
 
-    ``title`` is the answer that the picture gives; it is written on top, and ``top`` is where the space
-    below it starts. ``title_lines`` reserves this many lines, so that the pictures of a sequence do not jump.
+    ``picture`` makes a :class:`Picture` of them. ``title`` is the answer that the picture gives, and is
+    written on top. ``top`` is where the space below it starts. ``title_lines`` reserves this many lines, so
+    that the pictures of a sequence do not jump.
     """
 
     def __init__(self, title: str, width: float = PAGE, *, title_lines: int = 1):
@@ -55,7 +56,7 @@ class Drawing:
         round_=0.0,
         title="",
     ):
-        """Draw a rectangle. ``title`` is the tooltip where the SVG stands by itself."""
+        """Draw a rectangle. ``title`` becomes its tooltip, which a page shows if it draws the SVG itself."""
         self._bottom = max(self._bottom, y + height)
         extra = f' stroke="{stroke}" stroke-width="{_number(line)}"' if stroke != "none" else ""
         extra += f' stroke-dasharray="{dash}"' if dash else ""
@@ -76,10 +77,11 @@ class Drawing:
         self._shapes.append(f'<path d="{outline}" fill="{fill}"/>')
 
     def circle(self, x, y, radius, fill, *, stroke="none", line=1.0, dash="", since=None):
-        """Draw a disc or, with ``fill`` none, a ring. Once shown, it glides here from the point ``since``.
+        """Draw a disc or, with ``fill`` none, a ring.
 
-        A reader who prefers reduced motion sees it here at once if the page draws the SVG itself. In an
-        <img> it glides all the same, because Chromium does not pass that preference on to images.
+        With ``since``, it glides from that point to its place once it is shown. A reader who prefers reduced
+        motion sees it in its place at once if the page draws the SVG itself. In an <img> it glides all the
+        same, because Chromium does not pass that preference on to images.
         """
         self._bottom = max(self._bottom, y + radius)
         extra = f' stroke="{stroke}" stroke-width="{_number(line)}"' if stroke != "none" else ""
@@ -90,7 +92,10 @@ class Drawing:
         )
 
     def _glide(self, dx: float, dy: float) -> str:
-        """Define a movement by (dx, dy); its name tells which, since styles hold for a whole page."""
+        """Define a movement by (dx, dy), and return its name.
+
+        Styles hold for a whole page, so the name contains dx and dy.
+        """
         name = f"glide{_number(dx)}_{_number(dy)}".replace(".", "p").replace("-", "m")
         definition = (
             f"<style>@keyframes {name}{{from{{transform:translate({_number(dx)}px,{_number(dy)}px)}}}}"
@@ -101,7 +106,7 @@ class Drawing:
         return name
 
     def path(self, points, *, fill="none", stroke="none", line=1.0, dash=""):
-        """Draw straight lines from point to point; ``fill`` fills what they enclose."""
+        """Draw straight lines from point to point. ``fill`` fills the area that they enclose."""
         self._bottom = max(self._bottom, *(y for _, y in points))
         extra = f' stroke="{stroke}" stroke-width="{_number(line)}"' if stroke != "none" else ""
         extra += f' stroke-dasharray="{dash}"' if dash else ""
@@ -111,9 +116,9 @@ class Drawing:
     def text(
         self, x, y, words, *, size=SMALL, fill=colours.INK, anchor="start", bold=False, mono=False, turned=0.0
     ):
-        """Write ``words`` with their baseline at ``y``; ``anchor`` is start, middle or end.
+        """Write ``words`` with their baseline at ``y``. ``anchor`` is start, middle or end.
 
-        ``turned``: degrees, clockwise, about (x, y).
+        ``turned`` is an angle in degrees, clockwise, about (x, y).
         """
         self._bottom = max(self._bottom, y + 4)
         weight = ' font-weight="bold"' if bold else ""
@@ -138,7 +143,7 @@ class Drawing:
         )
 
     def curve(self, x1, y1, x2, y2, bend, *, stroke=colours.INK, width=2.0):
-        """Draw an arrow from the first point to the second; its middle is pushed ``bend`` units down."""
+        """Draw an arrow from the first point to the second, with its middle pushed ``bend`` units down."""
         self._arrow_head(stroke)
         middle = f"{_number((x1 + x2) / 2)} {_number((y1 + y2) / 2 + 2 * bend)}"
         self._shapes.append(
@@ -159,7 +164,7 @@ class Drawing:
         self.rect(x, y, width, height, f"url(#{name})")
 
     def code(self, top: float, number: int | str, words: str) -> float:
-        """Draw a line of a kernel in a box, cut off where it is too long; return the box's lower edge."""
+        """Draw a line of a kernel in a box, cut off where it is too long. Return the box's lower edge."""
         if text_width(words, 14, mono=True) > self.width - 90:
             words = words[: int((self.width - 90) / text_width("m", 14, mono=True)) - 2].rstrip() + " …"
         self.rect(8, top, self.width - 16, 26, colours.BAND, stroke=colours.EDGE)
@@ -181,7 +186,7 @@ class Drawing:
         self.define(definition)
 
     def picture(self, description: str) -> Picture:
-        """Finish the drawing; ``description`` says in words what the title leaves out."""
+        """Finish the drawing. ``description`` says in words what the title leaves out."""
         width, height = _number(self.width), _number(self._bottom + 8)
         svg = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
@@ -194,7 +199,7 @@ class Drawing:
 
 
 def text_width(words: str, size: float = SMALL, *, mono: bool = False, bold: bool = False) -> float:
-    """Return an upper estimate of the width of ``words``; fonts differ between machines."""
+    """Return an upper estimate of the width of ``words``. The real width depends on the machine's fonts."""
     if mono:
         return len(words) * size * 0.605
     wider = sum(0.2 if each.isupper() or each == "=" else 0.1 if each.isdigit() else 0 for each in words)
@@ -204,7 +209,7 @@ def text_width(words: str, size: float = SMALL, *, mono: bool = False, bold: boo
 def wrap(words: str, size: float, width: float, *, bold: bool = False) -> list[str]:
     """Break ``words`` into lines that fit into ``width`` units."""
     lines: list[str] = []
-    for word in words.split(" "):  # a no-break space does not split
+    for word in words.split(" "):  # A no-break space does not split.
         if lines and text_width(f"{lines[-1]} {word}", size, bold=bold) <= width:
             lines[-1] += f" {word}"
         else:
@@ -218,5 +223,5 @@ def unbroken(words: str) -> str:
 
 
 def capital(words: str) -> str:
-    """Return words with a capital first letter; the rest stays as it is."""
+    """Return words with a capital first letter and the rest unchanged."""
     return words[0].upper() + words[1:]

@@ -1,4 +1,4 @@
-"""A tile in shared memory, 128 bytes per line: where each row keeps its pieces, and who meets in a bank."""
+"""Draws a tile in shared memory, 128 bytes per line, with the place and the banks of each row's pieces."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
-PARTS, ROWS = 8, 8  # the 32 banks in parts of 4, as wide as a piece; the rows that ldmatrix reads at a time
+# The 32 banks in parts of 4, as wide as a piece, and the rows that ldmatrix reads at a time.
+PARTS, ROWS = 8, 8
 _LEFT, _WIDE, _HIGH, _LINES = 8.0, 67.0, 19.0, 16
 
 
 def tile(places: Sequence[Sequence[int]], read: int, wavefronts: int) -> Picture:
-    """Draw 8 rows of pieces of 16 bytes as they lie over the banks; piece ``read`` of each row is read.
+    """Draw 8 rows of pieces of 16 bytes as they lie over the banks, and mark piece ``read`` of each row.
 
-    places: for each row, the place of each of its pieces. wavefronts: what the emulator counted for the read.
+    ``places`` lists, for each row, the place of each of its pieces. ``wavefronts`` is the emulator's count
+    for the read.
     """
     pieces = len(places[0])
     plural = "wavefront" if wavefronts == 1 else "wavefronts"
@@ -48,7 +50,7 @@ def tile(places: Sequence[Sequence[int]], read: int, wavefronts: int) -> Picture
     drawing.text(_LEFT, top + lines * _HIGH + 18, words, fill=colours.QUIET)
     drawing.rect(
         _LEFT, top + _LINES * _HIGH + 22, 1, 1, colours.PAPER
-    )  # as high as the picture with the most lines
+    )  # makes the picture as high as the one with the most lines
     starts = ", ".join(str((row * pieces + places[row][read]) % PARTS * 4) for row in range(ROWS))
     return drawing.picture(
         f"Eight rows of {pieces} pieces, 128 bytes per line. Piece {read} of rows 0 to 7 begins in banks "

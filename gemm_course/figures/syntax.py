@@ -1,4 +1,4 @@
-"""Python in the colours of an editor, dark enough to be read on every ground that lines of code have here."""
+"""Colours Python like an editor, dark enough to be read on every ground that the course gives to code."""
 
 from __future__ import annotations
 

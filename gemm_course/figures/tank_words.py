@@ -1,4 +1,4 @@
-"""What the picture of an SM's tanks says: how many blocks fit, what is full, what the next one needs."""
+"""Says what the picture of an SM's tanks shows: how many blocks fit, and what the next one needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ORDER = ("registers", "shared memory", "threads", "blocks")  # headings of the t
 LABELS = {
     "threads": "warp slots",
     "blocks": "block slots",
-}  # names of resources that the model calls otherwise
+}  # names in the picture that differ from the model's
 _UNIT = {"registers": "register", "threads": "warp slot", "blocks": "block slot"}
 _FEW = ("no", "a first", "a second", "a third", "a fourth", "a fifth", "a sixth", "a seventh", "an eighth")
 
@@ -21,9 +21,9 @@ _FEW = ("no", "a first", "a second", "a third", "a fourth", "a fifth", "a sixth"
 class Contents:
     """A multiprocessor with `blocks` of a kernel in it.
 
-    at_most: whether the registers are the most that a block may take, so that more blocks may fit. about:
-    the kernel and the GPU. notes: where the figures come from. fewer_registers: with so many per thread, a
-    block more finds enough of them; 0 if there is no such number.
+    ``at_most`` tells whether the registers are the most that a block may take, so that more blocks may fit.
+    ``about`` names the kernel and the GPU. ``notes`` say where the figures come from. ``fewer_registers`` is
+    the number per thread with which one block more fits, or 0 if there is no such number.
     """
 
     tanks: Sequence[Tank]
@@ -45,7 +45,7 @@ class Contents:
 
     @property
     def at_least(self) -> bool:
-        """Whether more blocks may fit: only the registers are short, and may be fewer."""
+        """True if more blocks may fit, because only the registers are short and a block may take fewer."""
         others = min(tank.fits for tank in self.tanks if tank.name != "registers")
         return self.at_most and self.fits < others
 
@@ -56,7 +56,7 @@ class Contents:
 
 
 def bounded(contents: Contents, tank: Tank, value: int, bound: str) -> str:
-    """An amount as the picture's table writes it, such as "65,536"; "up to" it if it is only a bound."""
+    """Return an amount as the picture's table writes it, with ``bound`` before it if it is only a bound."""
     return _bound(contents, tank, bound) + amount(tank, value)
 
 
@@ -65,17 +65,17 @@ def _bound(contents: Contents, tank: Tank, bound: str) -> str:
 
 
 def label(tank: Tank) -> str:
-    """The tank's name in the picture."""
+    """Return the tank's name in the picture."""
     return LABELS.get(tank.name, tank.name)
 
 
 def amount(tank: Tank, value: int) -> str:
-    """An amount as the picture's table writes it, such as "65,536" or "33.5 KB"."""
+    """Return an amount as the picture's table writes it, such as "65,536" or "33.5 KB"."""
     return f"{value / 1024:g} KB" if tank.name == "shared memory" else f"{value:,}"
 
 
 def title(contents: Contents) -> str:
-    """Return the answer, such as "2 blocks fit: registers are full; 16 of 64 warps"."""
+    """Return the picture's answer, such as "2 blocks fit: registers are full; 16 of 64 warps"."""
     blocks, least = contents.blocks, "at least " if contents.at_least else ""
     if not contents.fits:
         return f"No block fits: {_and(_too_little(tank) for tank in contents.short)}"
@@ -89,7 +89,7 @@ def title(contents: Contents) -> str:
 
 
 def sentence(contents: Contents) -> str:
-    """Say what the next block needs, and what is left of it in the tanks that have too little."""
+    """Say what the next block needs, and how much is left in the tanks that have too little."""
     next_one = capital(f"{nth(contents.blocks + 1)} block")
     if not contents.short:
         return f"{next_one} (dashed) would find room in every tank."
@@ -101,7 +101,7 @@ def sentence(contents: Contents) -> str:
 
 
 def in_words(contents: Contents) -> str:
-    """The table, the sentence and the notes, for those who cannot see the picture."""
+    """Return the table, the sentence and the notes for readers who cannot see the picture."""
     tanks = contents.ordered
     of_sm = _and(_quantity(tank, tank.size) for tank in tanks)
     of_block = _and(_bound(contents, tank, "at most") + _quantity(tank, tank.per_block) for tank in tanks)
@@ -115,7 +115,7 @@ def in_words(contents: Contents) -> str:
 
 
 def nth(number: int) -> str:
-    """ "a second", "an 11th"."""
+    """Return an ordinal number with its article, such as "a second" or "an 11th"."""
     if number < len(_FEW):
         return _FEW[number]
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number not in (11, 12, 13) else 0, "th")
@@ -123,7 +123,7 @@ def nth(number: int) -> str:
 
 
 def _why(contents: Contents) -> str:
-    """Say what is full, and what is too little for one more block."""
+    """Say which tanks are full, and which have too little for one more block."""
     if contents.at_least:
         return "registers may be full"
     full = [tank for tank in contents.short if not tank.left(contents.blocks)]
@@ -142,7 +142,7 @@ def _too_little(tank: Tank) -> str:
 
 
 def _lack(tank: Tank, contents: Contents) -> str:
-    """ "32,768 registers, and 0 are left"."""
+    """Say what a block needs of a tank and what is left, such as "32,768 registers, and 0 are left"."""
     left, guessed = tank.left(contents.blocks), contents.at_most and tank.name == "registers"
     are = "is" if left == 1 or tank.name == "shared memory" else "are"
     needed, rest = _quantity(tank, tank.per_block), f"{amount(tank, left)} {are} left"

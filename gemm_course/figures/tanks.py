@@ -1,4 +1,4 @@
-"""A multiprocessor as four tanks: registers, shared memory, warp slots and block slots, filled by blocks."""
+"""Draws a multiprocessor as four tanks that blocks fill: registers, shared memory, warp and block slots."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from gemm_course.figures.tank_words import Contents, amount, bounded, in_words, 
 from gemm_course.model import Tank
 
 _HEADROOM, _HEIGHT, _WIDE = 34.0, 150.0, 66.0  # the room above a tank, its height and its width
-_NAMES = 96.0  # the column of the table's row names
+_NAMES = 96.0  # the width of the table's row names
 _LINE, _ROW = 19.0, 21.0
 _ABOUT, _ROWS, _SENTENCES, _NOTES = (
     3,
     5,
     3,
     10,
-)  # lines kept free for each, so that all pictures are equally high
-_FAINT = 3.0  # a block lower than this gets neither an outline nor a number
+)  # the lines reserved for each, so that all pictures are equally high
+_FAINT = 3.0  # a lower block gets neither an outline nor a number
 
 
 def tanks(contents: Contents) -> Picture:
-    """Draw the four tanks with the blocks that are in, what is left, and what the next block would need."""
+    """Draw the four tanks with their blocks, what is left, and what the next block would need."""
     drawing = Drawing(title(contents), title_lines=2)
     floor = _floor(drawing)
     _write(drawing, [contents.about], drawing.top)
@@ -38,7 +38,7 @@ def tanks(contents: Contents) -> Picture:
 
 
 def refused(heading: str, about: str, reasons: Sequence[str]) -> Picture:
-    """Draw a page of the usual height that says why there is no block to fill the tanks with."""
+    """Draw a page of the usual height that says why no block can fill the tanks."""
     drawing = Drawing(heading, title_lines=2)
     _write(drawing, [about], drawing.top)
     _write(drawing, reasons, drawing.top + (_ABOUT + 1) * _LINE, bold=True)
@@ -47,7 +47,7 @@ def refused(heading: str, about: str, reasons: Sequence[str]) -> Picture:
 
 
 def _floor(drawing: Drawing) -> float:
-    """Return where the tanks stand."""
+    """Return the height on the page at which the tanks stand."""
     return drawing.top + _ABOUT * _LINE + 26 + _HEADROOM + _HEIGHT
 
 
@@ -65,7 +65,7 @@ def _write(drawing: Drawing, paragraphs: Sequence[str], top: float, *, bold: boo
 
 
 def _middle(drawing: Drawing, place: int) -> float:
-    """The middle of a tank's column."""
+    """Return the middle of a tank's column."""
     return 8 + _NAMES + (place + 0.5) * (drawing.width - 16 - _NAMES) / 4
 
 
@@ -73,7 +73,7 @@ def _middle(drawing: Drawing, place: int) -> float:
 
 
 def _tank(drawing: Drawing, contents: Contents, tank: Tank, middle: float, floor: float) -> None:
-    """Draw the blocks that are in, the next one dashed above them, and the walls."""
+    """Draw a tank with its blocks, the next block dashed above them, and its walls."""
     left, block = middle - _WIDE / 2, tank.per_block / tank.size * _HEIGHT
     drawing.text(middle, floor - _HEIGHT - _HEADROOM - 8, label(tank), anchor="middle", bold=True)
     drawing.rect(left, floor - _HEIGHT, _WIDE, _HEIGHT, colours.IDLE)
@@ -96,7 +96,7 @@ def _block(drawing: Drawing, x: float, y: float, height: float, fill: str, numbe
 
 
 def _next(drawing: Drawing, x: float, y: float, height: float, rim: float, short: bool, number: int) -> None:
-    """Draw the next block dashed, hatched where there is no room; what would stand out too far is cut off."""
+    """Draw the next block dashed, and hatched where there is no room. Cut it off if it is too high."""
     top = max(y - height, rim - _HEADROOM)
     colour = colours.WARN if short else colours.QUIET
     if short:

@@ -1,4 +1,4 @@
-"""Who is who: threads in a block, blocks in a grid, and the ribbon of linear ids that is cut into warps."""
+"""Draws threads in a block, blocks in a grid, and the ribbon of linear ids that is cut into warps."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import PAGE, SMALL, Drawing
 
 WARP = 32
-_STRIPES = (colours.IDLE, colours.STRIPE)  # neighbouring warps, or blocks
+_STRIPES = (colours.IDLE, colours.STRIPE)  # alternate warps, or blocks
 
 
 def ribbon(ids: np.ndarray, thread: tuple[int, int]) -> Picture:
-    """Draw a block of threads, its linear ids cut into warps, and mark ``thread``, which is (x, y).
+    """Draw a block of threads with its linear ids cut into warps, and mark ``thread``, which is (x, y).
 
-    ids: what the threads of one block wrote, see `gemm_course.model.thread_ids.coordinates`; the shape is
-    (block y, block x, 5).
+    ``ids`` is what the threads of one block wrote, see `gemm_course.model.thread_ids.coordinates`. Its shape
+    is (block y, block x, 5).
     """
     block = ids.shape[1], ids.shape[0]
     linear, warp, lane = (int(v) for v in ids[thread[1], thread[0], 2:])
@@ -82,7 +82,7 @@ def _outline(drawing: Drawing, x, y, width, height, fill="none") -> None:
 
 
 def _warps(drawing: Drawing, threads: int, linear: int, top: float) -> float:
-    """Draw the ribbon, one warp per row: all warps, or the six around the one that holds ``linear``."""
+    """Draw the ribbon with a warp per row: all warps, or the six around the one that holds ``linear``."""
     warps, mine = -(-threads // WARP), linear // WARP
     first = max(0, min(mine - 2, warps - 6))
     shown = range(first, min(first + 6, warps))
@@ -113,8 +113,8 @@ def grid_of_blocks(
 ) -> Picture:
     """Draw how the blocks of a grid cover a matrix of ``shape`` = (rows, columns).
 
-    ids: what all threads wrote, see `gemm_course.model.thread_ids.coordinates`; the shape is (grid y, grid x,
-    block y, block x, 5). ``chosen`` is a block and ``thread`` a thread in it, both (x, y).
+    ``ids`` is what all threads wrote, see `gemm_course.model.thread_ids.coordinates`. Its shape is (grid y,
+    grid x, block y, block x, 5). ``chosen`` is a block and ``thread`` a thread in it, both (x, y).
     """
     rows, columns = shape
     grid, block = (ids.shape[1], ids.shape[0]), (ids.shape[3], ids.shape[2])

@@ -1,4 +1,4 @@
-"""A choice of tiles: what a block reads of A and B for its tile of C, and what that costs."""
+"""Draws a choice of tiles: what a block reads of A and B for its tile of C, and what that costs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_PLAN = 200.0  # a plan is at most this wide and high
+_PLAN = 200.0  # the largest width and height of a plan
 
 
 def choice(
     tiles: Mapping[str, int], title: str, facts: Sequence[tuple[str, str]], broken: Sequence[str]
 ) -> Picture:
-    """Draw one block's tiles to scale beside ``facts``, (what, how much) pairs.
+    """Draw one block's tiles to scale beside ``facts``, which are (what, how much) pairs.
 
-    ``broken`` are the rules that the tiles break, in words; if there are any, the plan is hatched.
+    ``broken`` are the rules that the tiles break, in words. If there are any, the plan is hatched.
     """
     drawing = Drawing(title)
     left = _plan(drawing, tiles, bool(broken))
@@ -40,7 +40,7 @@ def choice(
 
 
 def _plan(drawing: Drawing, tiles: Mapping[str, int], illegal: bool) -> float:
-    """Draw A's tile at the left, B's on top and C's between them; return where the text may begin."""
+    """Draw A's tile at the left, B's on top and C's between them. Return where the text may begin."""
     BM, BN, BK = tiles["BM"], tiles["BN"], tiles.get("BK", 1)
     unit = _PLAN / max(BM + BK, BN + BK)
     gap, left, top = 6.0, 40.0, drawing.top + 26

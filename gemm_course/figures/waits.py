@@ -1,8 +1,8 @@
-"""What a warp spends its time on, stage by stage, and how busy the hardware was meanwhile.
+"""Draws what a warp spends its time on, stage by stage, and how busy the hardware was meanwhile.
 
 Readers tend to take a warp's waiting for the kernel's, although its scheduler issues for other warps
-meanwhile, and to take more grey for more speed. So beside each bar of a warp's time stands what does tell the
-speed: how many instructions the work takes, how often one is issued, how busy the units are, and the time.
+meanwhile. They also take more grey for more speed. So the figures that do tell the speed stand beside each
+bar: how many instructions the work takes, how often one is issued, how busy the units are, and the time.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from gemm_course.profiles import WAITS
 from gemm_course.profiles import words as written
 
 SHOWN = 0.02  # smaller parts of a bar go into "other"
-EXPLAINED = 0.10  # below few bars, a wait that is shorter than this in all of them is named but not explained
-SHOWN_IN_LINES = 0.05  # the smallest part of a short bar, which still has room for its letter
+EXPLAINED = 0.10  # with few bars, a wait that is shorter than this in all of them is named but not explained
+SHOWN_IN_LINES = 0.05  # the smallest part of a short bar that still has room for its letter
 DETAILED = 6  # more bars than these are drawn in one line each
 OTHER = "other"
 GOOD = tuple(wait.name for wait in WAITS.values() if not wait.waits)
 LETTERS = dict(
     zip(WAITS, "abcdefghjkmnpr", strict=True)
-)  # the same in every picture; no i and l, which look alike
+)  # the same in every picture; i and l look alike and are left out
 TENSOR_CORES = "Tensor Cores"
 _HALF = (RIGHT - LEFT - 8) / 2
 _FROM, _TO = (
     164.0,
     362.0,
-)  # left and right edge of a bar in a line, and the right edges of the figures after it
+)  # left and right edge of a bar in a line
 _COLUMNS = {"instr.": 410.0, "issue": 455.0, "units": 500.0, "ms": RIGHT}
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One kernel's launch. Shares are from 0 to 1; a figure that was not measured is None.
+    """One kernel's launch. Shares are from 0 to 1, and a figure that was not measured is None.
 
-    shares: of an average warp's time, by the names of `profiles.WAITS`, together 1. warps: on average per
-    scheduler. instructions: executed per multiply-add, those of all threads. issues: of the clocks, those in
-    which a scheduler issued an instruction. units: how busy the units were that compute the products, called
-    `computing`; computes: for how many milliseconds. limit: what limits the kernel, in words. precision: such
-    as "FP32", "" if it is not known.
+    ``shares`` divides an average warp's time by the names of `profiles.WAITS`, and adds up to 1. ``warps`` is
+    the average per scheduler. ``instructions`` is executed instructions of all threads per multiply-add.
+    ``issues`` is the share of the clocks in which a scheduler issued an instruction. ``computing`` names the
+    units that compute the products, ``units`` is how busy they were, and ``computes`` for how many
+    milliseconds. ``limit`` says what limits the kernel. ``precision`` is such as "FP32", or "" if it is not
+    known.
     """
 
     label: str
@@ -67,11 +68,14 @@ class Bar:
 
     @property
     def group(self) -> str:
-        """The units that compute and their precision; kernels of one group can be compared by all figures."""
+        """The units that compute, with their precision.
+
+        Kernels of one group can be compared by all figures.
+        """
         return f"{self.precision} on {self.computing}" if self.precision else self.computing
 
     def parts(self, least: float = SHOWN) -> dict[str, float]:
-        """Return the parts that are drawn, in the order of WAITS; those below `least` go into "other"."""
+        """Return the parts that are drawn, in the order of WAITS. Those below `least` go into "other"."""
         shown = {name: self.shares.get(name, 0) for name in WAITS if name != OTHER}
         shown = {name: share for name, share in shown.items() if share >= least}
         rest = sum(self.shares.values()) - sum(shown.values())
@@ -84,7 +88,10 @@ def percent(share: float) -> str:
 
 
 def arrows(words: Iterable[str]) -> str:
-    """ "24 → 13 %", which does not break; a unit at the end of all is written once."""
+    """Join words with arrows that do not break, "24 → 13 %".
+
+    A unit that all share is written once, at the end.
+    """
     found, unit = list(words), "\u00a0%"
     if all(word.endswith(unit) for word in found):
         found = [word.removesuffix(unit) for word in found[:-1]] + found[-1:]
@@ -94,10 +101,11 @@ def arrows(words: Iterable[str]) -> str:
 def waits(
     bars: Sequence[Bar], title: str, remarks: Sequence[str], note: str, *, meanings: bool = True
 ) -> Picture:
-    """Draw a bar per kernel, and below them what its parts mean.
+    """Draw a bar per kernel, and say below them what its parts mean.
 
-    With more than `DETAILED` bars each takes one line. title: the answer; remarks: sentences that belong to
-    it; note: where the figures come from. meanings: say how a bar is read and what each wait means.
+    With more than `DETAILED` bars each takes one line. ``title`` is the picture's answer, and ``remarks`` are
+    sentences that belong to it. ``note`` says where the figures come from. With ``meanings``, the picture
+    says how a bar is read and what each wait means.
     """
     drawing = Drawing(title)
     y = drawing.top
@@ -122,13 +130,13 @@ def _least(bars: Sequence[Bar]) -> float:
 
 
 def _drawn(bars: Sequence[Bar]) -> list[str]:
-    """The waits that are drawn anywhere, in the order of the bars."""
+    """Return the waits that are drawn in any bar, in the order of the bars."""
     found = {name for bar in bars for name in bar.parts(_least(bars))}
     return [name for name in WAITS if name in found]
 
 
 def _explanations(bars: Sequence[Bar]) -> Iterator[str]:
-    """Yield sentences: how a bar is read, how it is not, and what stands beside it."""
+    """Yield sentences on how a bar is read, how it is not, and what stands beside it."""
     yield (
         "A bar is the time of one warp, on average. Grey: it issues, or is ready while its scheduler issues "
         "for another warp. Colour: it waits, and others may issue meanwhile."
@@ -174,7 +182,7 @@ def _time(
     corner: tuple[float, float],
     size: tuple[float, float],
 ) -> None:
-    """Draw the parts of a bar with their letters, and their percentages where there is room."""
+    """Draw the parts of a bar with their letters, and with their percentages where there is room."""
     (x, y), (wide, high) = corner, size
     whole = sum(bar.shares.values())
     for name, share in parts.items():
@@ -192,7 +200,7 @@ def _time(
 
 
 def _tracks(bar: Bar) -> list[tuple[str, float]]:
-    """Return how busy the hardware was, in words and as a share: the same two for every kernel."""
+    """Return how busy the hardware was, in words and as a share, in the same order for every kernel."""
     tracks = (("issue slots", bar.issues), (bar.computing, bar.units))
     return [(f"{name}: {percent(share)}", share) for name, share in tracks if share is not None]
 
@@ -204,7 +212,7 @@ def _track(drawing: Drawing, words: str, share: float, x: float, y: float) -> No
 
 
 def _facts(bar: Bar) -> list[str]:
-    """Yield what is known of the instructions that the work takes, the warps, and the limit."""
+    """Return what is known of the instructions that the work takes, the warps, and the limit."""
     told = []
     if bar.instructions is not None:
         told.append(f"{rate(bar.instructions)} instructions per multiply-add")
@@ -215,7 +223,7 @@ def _facts(bar: Bar) -> list[str]:
 
 
 def rate(value: float) -> str:
-    """Instructions per multiply-add: "4.13", "0.031"."""
+    """Return instructions per multiply-add as the picture writes them, such as "4.13" or "0.031"."""
     return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
 
 
@@ -223,7 +231,10 @@ def rate(value: float) -> str:
 
 
 def _in_lines(drawing: Drawing, bars: Sequence[Bar], y: float) -> float:
-    """Groups of bars under a heading each: what computes, and the names of the columns."""
+    """Draw groups of bars, each under a heading of what computes and the names of the columns.
+
+    Return the lower edge.
+    """
     for name, group in groupby(bars, key=lambda bar: bar.group):
         drawing.rect(0, y, PAGE, 22, colours.STRIPE)
         for words, x in _COLUMNS.items():
@@ -279,7 +290,10 @@ def _meanings(drawing: Drawing, bars: Sequence[Bar], y: float, with_words: bool)
 
 
 def _explained(bars: Sequence[Bar]) -> list[str]:
-    """Return the waits that are explained: all, or with few bars those that are long in any of them."""
+    """Return the waits that are explained.
+
+    With many bars these are all waits. With few, they are those that are long in at least one bar.
+    """
     if not _detailed(bars):
         return _drawn(bars)
     waits = (name for name in _drawn(bars) if name not in (*GOOD, OTHER))
@@ -304,7 +318,10 @@ def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, y: float, words: 
 
 
 def _shares(drawing: Drawing, bars: Sequence[Bar], name: str, y: float) -> float:
-    """Write each bar's share at the right, a line lower if it would run into the name."""
+    """Write each bar's share at the right, a line lower if it would run into the name.
+
+    Return the lower edge.
+    """
     share = arrows(_part(bar, name) for bar in bars)
     if name_width(name) + text_width(share) > RIGHT - LEFT - 40:
         y += LINE
@@ -318,7 +335,7 @@ def _part(bar: Bar, name: str) -> str:
 
 
 def explained(name: str, least: float = SHOWN) -> str:
-    """Say what a wait means and what helps against it. least: smaller parts are in "other"."""
+    """Say what a wait means and what helps against it. Parts below ``least`` are in "other"."""
     wait = WAITS[name]
     meaning = wait.meaning if name != OTHER else f"{wait.meaning}; and all that is under {percent(least)}"
     helps = f" Helps: {wait.help}." if wait.help and name not in GOOD else ""

@@ -1,4 +1,4 @@
-"""A walk through a tiled kernel, step by step, from the emulator's trace of one block."""
+"""Draws a walk through a tiled kernel, step by step, from the emulator's trace of one block."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _COMMA = ",\u00a0"  # keeps an element on one line
 
 @dataclass
 class Scene:
-    """What the threads of a block do in one step: one line of the kernel, executed once.
+    """All that the threads of a block do in one step, which is one line of the kernel, executed once.
 
-    ``touched`` maps an array's name to {thread: elements}, ``shared`` an array's name to {element: what
+    ``touched`` maps an array's name to {thread: elements}, and ``shared`` an array's name to {element: what
     it holds now}, such as "A[0, 3]". ``loads`` and ``reads`` count each thread's global loads and shared
     reads so far.
     """
@@ -37,12 +37,12 @@ def name_of(array: str, element: Sequence[int]) -> str:
 
 
 def scenes(trace) -> list[Scene]:
-    """Cut ``report.trace`` of one block into scenes; a new line or a repeated access starts a new one."""
+    """Cut ``report.trace`` of one block into scenes. A new line or a repeated access starts a new one."""
     story: list[Scene] = []
     seen: set[tuple[str, str]] = set()
     loads: dict[int, int] = {}
     reads: dict[int, int] = {}
-    held: dict[int, str] = {}  # what each thread fetched last, and so what it stores next
+    held: dict[int, str] = {}  # what each thread fetched last, which it stores next
     shared: dict[str, dict[Element, str]] = {}
     for _, rows in trace.groupby("step", sort=True):
         first = rows.iloc[0]
@@ -93,7 +93,7 @@ def sentence(scene: Scene, thread: int) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is shown: the matrices' shapes, the tile's width, the block, and the kernel's lines by number."""
+    """The matrices' shapes, the tile's width, the block, and the kernel's lines by number."""
 
     shapes: dict[str, tuple[int, int]]
     tile: int
@@ -145,7 +145,7 @@ def _layout(top: float, plan: Plan) -> dict[str, tuple[float, float]]:
 
 
 def _barrier(drawing: Drawing, places, tile: int) -> None:
-    """Fence the tiles in, and say what that means."""
+    """Draw a fence around the tiles, and say what that means."""
     for array in ("As", "Bs"):
         x, y = places[array]
         side = tile * _CELL
@@ -155,7 +155,7 @@ def _barrier(drawing: Drawing, places, tile: int) -> None:
 
 
 def _outline_of_tiles(drawing: Drawing, places, plan: Plan) -> None:
-    """Outline the row of A and the column of B that the block's tile of C needs, and the tile."""
+    """Outline the row of A and the column of B that the block's tile of C needs, and this tile."""
     size = plan.tile * _CELL
     (bx, by), (columns, depth) = plan.block, (plan.shapes["A"][1], plan.shapes["B"][0])
     for array, x, y, wide, high in (
@@ -212,7 +212,7 @@ def _shared_tile(drawing: Drawing, scene: Scene, array: str, thread: int, place,
 
 
 def _copy_arrow(drawing: Drawing, scene: Scene, matrix: str, thread: int, places, plan: Plan) -> None:
-    """Draw an arrow from a matrix to its tile, in line with what the thread copies; it covers no cell."""
+    """Draw an arrow that covers no cell from a matrix to its tile, in line with what the thread copies."""
     array, columns = f"{matrix}s", plan.shapes["B"][1]
     source = scene.touched.get(matrix, {}).get(thread)
     target = scene.touched.get(array, {}).get(thread)

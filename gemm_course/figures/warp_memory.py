@@ -1,4 +1,4 @@
-"""One request of a warp: its lanes on C, what they ask for, and the sectors of memory that move for it."""
+"""Draws one request of a warp: its lanes on C, what they ask for, and the sectors that move for it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import NORMAL, Drawing
 from gemm_course.model.requests import SECTOR, Request
 
-AT_ONCE = 4  # each step of the story adds this many lanes
+AT_ONCE = 4  # the number of lanes that each step of the story adds
 _HOW_TOLD = f"Shown {AT_ONCE} lanes at a time; the hardware takes all 32 at once."
 WINDOW = 32, 32, 8  # the rows and columns of C, and the steps along k, that are drawn
 _SIDE, _LEFT = 176.0, 12.0
-_RIBBON, _ROWS = 32, 16  # sectors shown, in columns of this many
+_RIBBON, _ROWS = 32, 16  # the number of sectors shown, and of those in a column
 _PITCH, _WORD = 17.0, 9.0
 _WORDS = SECTOR // 4
-_COLUMN = 44.0 + _WORDS * _WORD + 54.0  # columns: an address, a sector, and the lanes that ask for it
-_BAR = _SIDE  # the longest bar: all that a request can move
+# The width of a column: an address, a sector, and the lanes that ask for it.
+_COLUMN = 44.0 + _WORDS * _WORD + 54.0
+_BAR = _SIDE  # the length of the longest bar, which is all that a request can move
 _MOST = 32 * SECTOR
 
 
@@ -27,7 +28,8 @@ _MOST = 32 * SECTOR
 class View:
     """A request, and how many of its lanes have asked so far.
 
-    kernel: its name. places: the elements of C that each lane makes. facts: lines of what else is to be said.
+    ``kernel`` is its name. ``places`` are the elements of C that each lane computes. ``facts`` are further
+    sentences below the picture.
     """
 
     kernel: str
@@ -43,7 +45,7 @@ class View:
 
     @property
     def latest(self) -> Request:
-        """The part that was added last."""
+        """The part of the request that was added last."""
         return self._of(range(self.heard - AT_ONCE, self.heard))
 
     def _of(self, lanes: range) -> Request:
@@ -53,7 +55,7 @@ class View:
 
 
 def draw(view: View) -> Picture:
-    """Draw a view; all are of one height."""
+    """Draw a view. All views are equally high."""
     drawing = Drawing(_title(view), title_lines=2)
     top = drawing.top + 18
     corner = Corner(*WINDOW, _LEFT, top, _SIDE)
@@ -110,7 +112,7 @@ def _in_words(view: View) -> str:
 
 
 def _matrix(drawing: Drawing, corner: Corner, view: View, array: str) -> None:
-    """Draw a matrix: what is asked for and who asks, now, before and later."""
+    """Draw a matrix with the elements that lanes ask for, and which lanes, now, before and later."""
     hue = colours.of_array(array)
     x, y, wide, high = corner.box(array)
     drawing.rect(x, y, wide, high, colours.IDLE, stroke=colours.EDGE)
@@ -135,7 +137,7 @@ def _matrix(drawing: Drawing, corner: Corner, view: View, array: str) -> None:
 
 
 def _asked(request: Request) -> dict[int, list[Element]]:
-    """The elements that each lane asks for."""
+    """Return the elements that each lane asks for."""
     width = request.bits // 32
     return {lane: [(row, column + i) for i in range(width)] for lane, (row, column), _ in request.lanes}
 
@@ -160,7 +162,7 @@ def _ribbon(drawing: Drawing, view: View, top: float) -> None:
 
 
 def _shown(request: Request) -> list[int]:
-    """The sectors that the whole request needs and, while there is room, those behind them."""
+    """Return the sectors that the whole request needs and, while there is room, those behind them."""
     shown = sorted(request.sectors)
     following = shown[-1] + 1
     return shown[:_RIBBON] + list(range(following, following + _RIBBON - len(shown)))
@@ -183,14 +185,14 @@ def _sector(drawing: Drawing, view: View, sector: int, x: float, y: float, high:
 
 
 def _words(request: Request, sector: int) -> list[int]:
-    """Words of a sector that a request asks for, counted from its start."""
+    """Return the words of a sector that a request asks for, counted from the sector's start."""
     wide = request.bits // 32
     words = {address // 4 + i for _, _, address in request.lanes for i in range(wide)}
     return sorted(word % _WORDS for word in words if word // _WORDS == sector)
 
 
 def _ranges(lanes: list[int]) -> str:
-    """Return lanes briefly: "0–7", "0, 16", or how many they are."""
+    """Return lanes briefly: "0–7", "0, 16", or their number."""
     runs: list[list[int]] = []
     for lane in lanes:
         if runs and runs[-1][-1] + 1 == lane:

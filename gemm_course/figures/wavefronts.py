@@ -1,4 +1,4 @@
-"""How one shared-memory request of any width is served: wavefront by wavefront, bank by bank."""
+"""Draws how one shared-memory request of any width is served, wavefront by wavefront and bank by bank."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gemm_course.model.requests import Request, wavefronts_of
 
 WARP = 32
 _LEFT, _CELL, _HIGH = 8.0, 17.0, 20.0
-_TILE, _MOST = 96.0, 280.0  # heights: of the tile, and of the most wavefronts with the words about them
-_ALIGNED = 16  # bytes; a 128-bit access starts at a multiple of this
+_TILE, _MOST = 96.0, 280.0  # heights of the tile, and of the most wavefronts with the words about them
+_ALIGNED = 16  # a 128-bit access starts at a multiple of this many bytes
 
 _KEY = "A line is one wavefront: one word per bank; the number is the lane served."
 
@@ -42,7 +42,10 @@ def _agree(needed: dict[int, int], other: int) -> bool:
 
 
 def _fronts(needed: dict[int, int], lanes: range, width: int) -> list[Wavefront]:
-    """Each wavefront takes, from every bank, the next word that is still needed."""
+    """Return the wavefronts of some lanes.
+
+    Each takes, from every bank, the next word that is still needed.
+    """
     banks: dict[int, dict[int, int]] = defaultdict(dict)  # bank -> word -> lane
     for lane in lanes:
         for word in range(needed[lane], needed[lane] + width) if lane in needed else ():
@@ -58,7 +61,7 @@ def _fronts(needed: dict[int, int], lanes: range, width: int) -> list[Wavefront]
 def draw(request: Request, code: str, tile: Tile) -> Picture:
     """Draw a tile with what a shared request touches, and below it one line of 32 banks per wavefront.
 
-    ``code`` is the access. All pictures are equally high.
+    ``code`` is the access as the kernel writes it. All pictures are equally high.
     """
     drawing = Drawing(title(request, code), title_lines=2)
     top = drawing.top + 18
@@ -85,7 +88,7 @@ def _misaligned(request: Request) -> list[int]:
 
 
 def lines(drawing: Drawing, request: Request, y: float, *, key: bool = True) -> None:
-    """Draw the lines of banks below y, and what is to be said of them; ``key``: also what a line is."""
+    """Draw the lines of banks below y, and write notes below. With ``key``, a note says what a line is."""
     misaligned, groups = _misaligned(request), served(request)
     drawing.text(_LEFT, y - 6, "bank 0", size=12, fill=colours.QUIET)
     for bank in (8, 16, 24, 31):
@@ -112,7 +115,7 @@ def _heading(lanes: range, fronts: list[Wavefront]) -> str:
 
 
 def _line(drawing: Drawing, y: float, front: Wavefront, request: Request, misaligned: set[int]) -> None:
-    """Draw 32 banks: the banks that serve a lane are one piece, with the lane's number."""
+    """Draw 32 banks. The banks that serve a lane are one box with the lane's number."""
     hue = colours.of_array(request.array)
     for bank in range(BANKS):
         if bank not in front:

@@ -1,4 +1,4 @@
-"""A sentence in the place of a picture."""
+"""Draws a sentence in the place of a picture."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TITLE = "This cannot be drawn"
 
 
 def in_words(sentence: str) -> Picture:
-    """Draw a sentence, where there is nothing else to draw."""
+    """Draw a sentence where there is no picture to draw."""
     drawing = Drawing(TITLE)
     for place, line in enumerate(wrap(sentence, NORMAL, drawing.width - 24)):
         drawing.text(8, drawing.top + 18 + 22 * place, line, size=NORMAL)
