@@ -1,7 +1,7 @@
-"""What a notebook shows: explorers, charts, sources and quizzes. ``from gemm_course import widgets as see``.
+"""Offers what a notebook shows: explorers, charts, sources and quizzes.
 
-Each name is loaded when it is first used. Where a call fails, a notebook shows a sentence instead of a
-traceback (`_errors_in_words.py`).
+Notebooks write ``from gemm_course import widgets as see``. Each name is loaded when it is first used. Where a
+call fails, a notebook shows a sentence instead of a traceback (`_errors_in_words.py`).
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Thirty-two banks: which of them a warp's shared reads use, for the accesses of a tiled kernel."""
+"""Shows which of the 32 banks a warp's shared reads use, for the accesses of a tiled kernel."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lockstep import Watch, emulate
 
 ACCESSES = ("As[ty, p]", "Bs[p, tx]", "As[tx, p]")
 BLOCKS = ((32, 32), (16, 16), (8, 8), (8, 32))
-DEPTH = 32  # columns of As, rows of Bs
+DEPTH = 32  # the number of columns of As, and of rows of Bs
 STEP = 5  # the step along k whose reads are shown
 PADDING = (0, 1, 2, 4, 8)
 
 
 @explorer
 def banks() -> Explorer:
-    """Show a tile coloured by bank, and the words that one warp reads dropped into their banks."""
+    """Show a tile coloured by bank, and the words that one warp reads falling into their banks."""
     controls = {
         "access": ("access", ACCESSES, ACCESSES[-1]),
         "pad": ("padding, in words", PADDING, 0),
@@ -33,7 +33,7 @@ def banks() -> Explorer:
 
 
 def draw(access: str, block: tuple[int, int], pad: int = 0) -> Picture:
-    """Draw one shared read of warp 0: ``access`` is one of ACCESSES, ``block`` (x, y)."""
+    """Draw one shared read of warp 0. ``access`` is one of ACCESSES, and ``block`` is (x, y)."""
     report = _read_once(access, block, pad)
     loads = report.accesses
     loads = loads[(loads["space"] == "shared") & (loads["op"] == "load")]
@@ -50,7 +50,7 @@ def _read_once(access: str, block: tuple[int, int], pad: int):
 
 
 def _shape(access: str, block: tuple[int, int], pad: int) -> tuple[int, int]:
-    """Return how many rows the tile has that ``access`` reads, and how long they are with their padding."""
+    """Return the number of rows of the tile that ``access`` reads, and their length with padding."""
     x, y = block
     rows = {"As[ty, p]": y, "As[tx, p]": x, "Bs[p, tx]": DEPTH}[access]
     return rows, (x if access == "Bs[p, tx]" else DEPTH) + pad

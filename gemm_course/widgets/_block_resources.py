@@ -1,4 +1,4 @@
-"""What a block of a stage takes of a multiprocessor on some GPU, and how that is known."""
+"""Finds what a block of a stage takes of a multiprocessor on some GPU, and says where that is from."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from gemm_course.widgets._gpus import hardware
 from lockstep.limits import LIMITS, MAX_REGISTERS
 
 SWEPT = (9, 0)  # the compute capability of the GPU that the course's own sweep ran on
-_WARP, _UNIT = 32, 8  # threads of a warp; the compiler gives a thread registers in multiples of eight
+_WARP, _UNIT = 32, 8  # threads of a warp, and the multiple in which the compiler gives a thread registers
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Threads and bytes of shared memory per block, registers per thread.
+    """The resources of a block: threads and bytes of shared memory per block, and registers per thread.
 
-    source: a sentence that says where they come from. exact: whether the registers are known, or only the
+    ``source`` is a sentence that says where they come from. ``exact`` is False if ``registers`` is only the
     most that the compiler may give a thread.
     """
 
@@ -38,7 +38,10 @@ class Taken:
 
 
 def known(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken | None:
-    """Return what is on record, or None: machine code for default tiles, else the sweep's figures."""
+    """Return what is on record, or None.
+
+    The machine code of default tiles comes first, then the sweep's figures.
+    """
     tiles, threads = stage.complete(tiles), math.prod(stage.block(tiles))
     if tiles == stage.complete() and (code := recorded(stage, capability)):
         return of_code(code, threads, "machine code on record")
@@ -52,7 +55,7 @@ def known(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -
 
 
 def _swept_with(capability: tuple[int, int]) -> list[Place]:
-    """The GPUs of a compute capability that were measured, the course's own first."""
+    """Return the measured GPUs of a compute capability, the course's own first."""
     others = [on for on in records.places() if on != SHIPPED]
     gpus = {on: hardware(on) for on in others}
     found = [on for on, gpu in gpus.items() if gpu and gpu.compute_capability == capability]
@@ -60,7 +63,7 @@ def _swept_with(capability: tuple[int, int]) -> list[Place]:
 
 
 def now(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken | str:
-    """Compile and return what a block takes, or a sentence that says why not. This takes seconds."""
+    """Compile, and return what a block takes or a sentence that says why not. This takes seconds."""
     if reason := why_no_compiler():
         return reason
     try:
@@ -71,12 +74,13 @@ def now(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> 
 
 
 def at_most(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken:
-    """Return the most that a block can take by the launch bounds: threads, and blocks per SM.
+    """Return the most that a block can take by the launch bounds, which are threads and blocks per SM.
 
-    Shared memory is what the emulator counts.
+    The shared memory is what the emulator counts.
     """
     threads, blocks = stage.launch_bounds(tiles)
-    blocks = min(blocks, LIMITS[capability].threads // threads)  # A kernel that asks for more gets these.
+    # A kernel that asks for room for more blocks gets room for these.
+    blocks = min(blocks, LIMITS[capability].threads // threads)
     registers = most_registers(threads, blocks, capability)
     source = (
         f"At most {registers} registers per thread: the kernel asks the compiler for room for "
@@ -86,7 +90,7 @@ def at_most(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int])
 
 
 def most_registers(threads: int, blocks: int, capability: tuple[int, int]) -> int:
-    """The most registers per thread with which an SM holds so many blocks of so many threads."""
+    """Return the most registers per thread with which an SM holds ``blocks`` blocks of ``threads`` each."""
     limits = LIMITS[capability]
     warps = blocks * -(-threads // _WARP)
     in_a_quarter = -(-warps // limits.partitions)
@@ -95,7 +99,7 @@ def most_registers(threads: int, blocks: int, capability: tuple[int, int]) -> in
 
 
 def of_code(code: Compiled, threads: int, how: str) -> Taken:
-    """Return what machine code says; ``how`` tells where it is from, such as "machine code on record"."""
+    """Return what machine code says. ``how`` tells where it is from, such as "machine code on record"."""
     source = (
         f"{code.registers} registers per thread: {how} for compute capability "
         f"{shown(code.compute_capability)}, {code.compiler}."
@@ -104,14 +108,14 @@ def of_code(code: Compiled, threads: int, how: str) -> Taken:
 
 
 class OfStage:
-    """A stage with any tiles on any GPU."""
+    """A stage whose blocks are asked for with any tiles on any GPU."""
 
     def __init__(self, stage: Stage):
         self.stage = stage
         self._compiled: dict[tuple, Taken | str] = {}
 
     def taken(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken:
-        """Return what a block takes, as far as it is known by now."""
+        """Return what a block takes, from the best source that is known so far."""
         here = self._compiled.get(self._key(tiles, capability))
         if isinstance(here, Taken):
             return here
@@ -122,20 +126,20 @@ class OfStage:
         return replace(most, source=f"{most.source} {why}")
 
     def compile_unless_known(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> None:
-        """Compile if there is nothing on record."""
+        """Compile unless the resources of a block are on record."""
         if not self.stage.rules(tiles) and known(self.stage, tiles, capability) is None:
             self.compile(tiles, capability)
 
     def compile(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> None:
-        """Compile, so that `taken` knows the answer. Raises IllegalTiles."""
+        """Compile, so that `taken` knows the answer. Raise IllegalTiles for tiles that break a rule."""
         self._compiled[self._key(tiles, capability)] = now(self.stage, tiles, capability)
 
     def broken(self, tiles: Mapping[str, int]) -> list[str]:
-        """The rules that tiles break."""
+        """Return the rules that tiles break."""
         return self.stage.rules(tiles)
 
     def name(self, tiles: Mapping[str, int]) -> str:
-        """The stage and its tiles."""
+        """Return the name of the stage and its tiles."""
         return f"{self.stage.name}, {tiles_text(self.stage.complete(tiles))}"
 
     def _key(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> tuple:
@@ -143,7 +147,7 @@ class OfStage:
 
 
 class OfCode:
-    """A kernel's machine code, with the methods of `OfStage`; nothing can be chosen in it."""
+    """A kernel's machine code with the methods of `OfStage`. Its tiles cannot be chosen."""
 
     def __init__(self, code: Compiled, threads: int):
         self.code, self._taken = code, of_code(code, threads, "machine code")

@@ -1,8 +1,8 @@
 """Remembers the call of a ``see`` function that made an explorer, so that Python can make it again.
 
-A call whose arguments can be written down, such as ``see.fragment(by="lane")``, can be
-repeated in any kernel. An explorer of something that only this kernel has, such as a learner's function, is
-kept under a name of its own until the kernel ends.
+A call whose arguments can be written down, such as ``see.fragment(by="lane")``, can be repeated in any
+kernel. An explorer of something that only this kernel has, such as a learner's function, is kept under a
+generated name until the kernel ends.
 """
 
 from __future__ import annotations
@@ -22,37 +22,40 @@ from gemm_course.kernels import Stage
 from gemm_course.widgets import _showing
 from gemm_course.widgets._stages import stage_of
 
-_HELD = 200  # this many explorers of this kernel's own functions can still be asked
+_HELD = 200  # the number of explorers of this kernel's functions that are kept
 _THIS_KERNEL = uuid.uuid4().hex[:8]
 _own: OrderedDict[str, Any] = OrderedDict()
 
 
 class Gone(LookupError):
-    """The explorer that is asked for was held by another kernel."""
+    """The error for an explorer that another kernel held."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A ``see`` function's name and its arguments, those that differ from their defaults, as JSON."""
+    """A ``see`` function's name, and as JSON its arguments that differ from their defaults."""
 
     name: str
-    arguments: str  # a JSON object; "*" has those of a function that takes any number
+    arguments: str  # a JSON object, in which "*" has the arguments of a function that takes any number
 
     @property
     def slug(self) -> str:
-        """A file name for it, such as "fragment-by_lane"."""
+        """The call as a file name, such as "fragment-by_lane"."""
         words = [self.name]
         for name, value in json.loads(self.arguments).items():
             words += value if name == "*" else [name if value is True else f"{name}_{value}"]
         return "-".join(re.sub(r"\W+", "_", str(word)).strip("_") for word in words)
 
     def explorer(self):
-        """Make the explorer anew. Raises Gone if the name is no explorer."""
+        """Make the explorer anew. Raise Gone if the name is not that of an explorer."""
         return _made(self.name, self.arguments)
 
 
 def explorer(make: Callable) -> Callable:
-    """Show the explorer that a function returns; whatever else it returns, such as a Picture, is returned."""
+    """Return a function that calls ``make`` and shows the explorer that it returns.
+
+    Anything else that ``make`` returns, such as a Picture, is returned.
+    """
 
     @wraps(make)
     def see(*args: Any, **kwargs: Any) -> Any:
@@ -66,7 +69,10 @@ def explorer(make: Callable) -> Callable:
 
 
 def call_of(make: Callable, args: tuple, kwargs: dict) -> Call | None:
-    """The call as it can be written down, None if it cannot. Raises TypeError for wrong arguments."""
+    """Return the call as it can be written down, or None if it cannot.
+
+    Raise TypeError for wrong arguments.
+    """
     bound, parameters = signature(make).bind(*args, **kwargs), signature(make).parameters
     try:
         given = {
@@ -82,7 +88,10 @@ def call_of(make: Callable, args: tuple, kwargs: dict) -> Call | None:
 
 
 def _by_key(parameter: Parameter, value: Any) -> Iterable[tuple[str, Any]]:
-    """Return a parameter's values by name: those of *args under "*", those of **kwargs under their names."""
+    """Return a parameter's values by name.
+
+    Those of *args are under "*", and those of **kwargs under their names.
+    """
     if parameter.kind is Parameter.VAR_KEYWORD:
         return value.items()
     return [("*" if parameter.kind is Parameter.VAR_POSITIONAL else parameter.name, value)]
@@ -93,14 +102,17 @@ def _text(value: Any) -> str:
 
 
 def _named(value: Any) -> Any:
-    """A stage of the course by its name, which is the same in every kernel."""
+    """Return the name of a stage of the course, which is the same in every kernel.
+
+    Return all else as it is.
+    """
     if isinstance(value, Stage) and stage_of(value.name) is value:
         return value.name
     return value
 
 
 def keep(made: Any) -> str:
-    """Keep an explorer while this kernel lives, and return the name under which it can be asked for."""
+    """Keep an explorer while this kernel lives. Return the name under which `kept` finds it."""
     name = f"{_THIS_KERNEL}-{len(_own)}-{uuid.uuid4().hex[:4]}"
     _own[name] = made
     while len(_own) > _HELD:
@@ -109,7 +121,7 @@ def keep(made: Any) -> str:
 
 
 def kept(name: str) -> Any:
-    """The explorer of that name. Raises Gone if this kernel has none."""
+    """Return the explorer of that name. Raise Gone if this kernel has none."""
     if name not in _own:
         raise Gone(name)
     return _own[name]
@@ -134,7 +146,7 @@ def _made(name: str, arguments: str):
 
 
 def _as_given(value: Any) -> Any:
-    """Return a value as it was before JSON made lists of tuples, such as ("vectorized", {"TM": 8})."""
+    """Return a value with tuples where JSON made lists of them, such as ("vectorized", {"TM": 8})."""
     if isinstance(value, list):
         return tuple(map(_as_given, value))
     if isinstance(value, dict):

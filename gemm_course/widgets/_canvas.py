@@ -1,4 +1,4 @@
-"""A place in a cell's output whose content can be replaced."""
+"""Provides a place in a cell's output whose content can be replaced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from IPython.display import display
 class Canvas:
     """A display handle that shows one thing at a time, a picture or words.
 
-    It is not a widget: what it shows is saved with the notebook, and is still there when the notebook is
+    It is not a widget. What it shows is saved with the notebook, and is still there when the notebook is
     opened again without a kernel.
     """
 

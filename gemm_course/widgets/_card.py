@@ -1,4 +1,4 @@
-"""A card of one kernel: its speed beside every rung's and cuBLAS's, and what is known without a GPU."""
+"""Draws a kernel's card: its speed beside every rung's and cuBLAS's, and what is known without a GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BUDGET_MS = 200
 
 @dataclass(frozen=True)
 class Here:
-    """What was measured on this machine; wrong: why it was not, in a sentence."""
+    """The TFLOPS that were measured on this machine. ``wrong`` says in a sentence why they were not."""
 
     gpu: str = ""
     own: float | None = None
@@ -37,14 +37,14 @@ class Here:
 def card(stage: Stage, *, tiles: Mapping[str, int] | None = None, on: str | None = None) -> Picture:
     """Compare a stage of your own, `own("mine.py")`, with every rung of its dtype and with cuBLAS.
 
-    Where there is a GPU, the stage, the one that it began as and cuBLAS are measured on it, 4096³, and the
-    stage's result is checked first. Without one its bar stays empty, and the card shows what can be known:
-    what the emulator counts, and, with NVIDIA's compiler, machine code; from these the roofs of an H200 are
-    computed. The rungs' TFLOPS are recorded ones. tiles: to change from the stage's defaults. on: the GPU
-    that the rungs were measured on, such as "rtx_3060", the H200 without it.
+    Where there is a GPU, the stage, the one that it began as and cuBLAS are measured on it with 4096³, and
+    the stage's result is checked first. Without a GPU its bar stays empty, and the card shows what can be
+    known: what the emulator counts, and, with NVIDIA's compiler, machine code. From these the roofs of an
+    H200 are computed. The rungs' TFLOPS are recorded ones. ``tiles`` changes the stage's defaults. ``on`` is
+    the GPU that the rungs were measured on, such as "rtx_3060", and the H200 without it.
 
-    Raises IllegalTiles; ValueError for a kernel that the emulator cannot count, with the line; TypeError for
-    what is no stage.
+    Raise IllegalTiles for illegal tiles, ValueError with the line for a kernel that the emulator cannot
+    count, and TypeError if ``stage`` is not a stage.
     """
     if not isinstance(stage, Stage):
         raise TypeError(
@@ -73,7 +73,7 @@ def _first(stage: Stage) -> Stage:
 
 
 def _measured_here(stage: Stage, chosen: Mapping[str, int], start: Stage) -> Here:
-    """Measure on this machine's GPU, if there is one that can run the stage."""
+    """Measure on this machine's GPU, if there is one that can run the stage. Return the figures."""
     if not gpu_available():
         return Here()
     if reason := why_too_old(stage.name, stage.compute_capability):
@@ -93,7 +93,7 @@ def _measured_here(stage: Stage, chosen: Mapping[str, int], start: Stage) -> Her
 
 
 def _speeds(stage: Stage, start: Stage, here: Here, on: Place) -> list[Speed]:
-    """The rungs of the stage's dtypes in order, cuBLAS, and the stage itself."""
+    """Return bars for the rungs of the stage's dtypes in order, for cuBLAS, and for the stage itself."""
     rungs = [each for each in LADDER if (each.dtype, each.accumulate) == (stage.dtype, stage.accumulate)]
     bars = [Speed(each.name, ladder.speed_of(each, on)) for each in rungs]
     bars.append(Speed(f"cuBLAS, {on.short}", ladder.cublas_of(stage, on)))
@@ -163,8 +163,10 @@ def _held(costs: Cost, code: Compiled | str, stage: Stage, tiles: Mapping[str, i
 
 
 def _roof(costs: Cost, code: Compiled | str, stage: Stage, tiles: Mapping[str, int]) -> str:
-    """Return the lowest of the roofs known for any kernel: L1 by the bytes of its loads, the loop's other
-    instructions, the peak of arithmetic.
+    """Return the lowest of the roofs that are known for any kernel.
+
+    These are L1 by the bytes of the kernel's loads, its loop's other instructions, and the peak of
+    arithmetic.
     """
     l1 = rated().bandwidths["L1"]
     heights = {"L1": l1 * costs.intensity, "peak of arithmetic": tensor_peak([stage]) or fp32_peak()}

@@ -1,4 +1,4 @@
-"""TFLOPS and counts, from the records and the emulator; every figure names its source."""
+"""Draws TFLOPS and counts from the records and the emulator. Every figure names its source."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from gemm_course.widgets._gpus import left_out, of_gpus, to_measure
 from gemm_course.widgets._gpus import shown as shown_on
 from lockstep import Report, emulate
 
-SIZE = 4096  # TFLOPS are measured on matrices of this size
+SIZE = 4096  # the size of the matrices on which TFLOPS are measured
 
 
 @of_gpus
 def tflops(*stages: str, on: str | None = None, highlight: str | None = None) -> Explorer | Picture:
     """Draw the TFLOPS of some stages.
 
-    ``on`` is a GPU that was measured, such as "NVIDIA H200" or "rtx_3060", or that of a published figure,
-    such as "RTX 3090"; a stage without a published figure is left out. Without it, the H200's are drawn, and
-    where several GPUs were measured, it can be chosen. Raises ValueError if nothing is recorded.
+    ``on`` is a GPU that was measured, such as "NVIDIA H200" or "rtx_3060", or the GPU of a published figure,
+    such as "RTX 3090". A stage without a published figure is left out. Without ``on``, the H200's figures are
+    drawn, and the GPU can be chosen where several were measured. Raise ValueError if nothing is recorded.
     """
     if on in set(records.published()["gpu"]):
         return draw_tflops(stages, on, highlight)
@@ -39,7 +39,7 @@ def tflops(*stages: str, on: str | None = None, highlight: str | None = None) ->
 
 
 def draw_tflops(stages: Sequence[str], on: Place | str, highlight: str | None = None) -> Picture:
-    """Draw the TFLOPS of some stages as measured on a GPU, or as published for one of that name."""
+    """Draw the TFLOPS of some stages as measured on a GPU, or as published for a GPU of that name."""
     dtypes = sorted({ladder.precision(LADDER[name]) for name in stages if name in LADDER}, reverse=True)
     published = isinstance(on, str)
     rows, marks, note = _published(on, dtypes) if published else _measured(dtypes, on)
@@ -71,7 +71,7 @@ def _beside(bars: Sequence[charts.Bar]) -> str:
 
 
 def _answer(best: Mapping[str, float | None]) -> str:
-    """Say what the last stage gains over the one that it changes, or else over the first one shown."""
+    """Say what the last stage gains over the stage that it changes, or else over the first one shown."""
     known = {name: value for name, value in best.items() if value is not None}
     if not known:
         return f"{', '.join(best)}: not measured yet"
@@ -126,10 +126,10 @@ def counts(
 ) -> Explorer | Picture:
     """Draw counts three ways: your formula, the emulator, the hardware's counter where it is recorded.
 
-    ``shape`` is (m, n, k), with the stage's default tiles and beta = 0; each keyword names what is counted,
-    such as global_load_sectors, and gives what your formula says: a number, a function of m, n, k, or None
-    if you have no formula yet. on: the GPU that counted, such as "rtx_3060", the H200 without it; where
-    several did, it can be chosen.
+    ``shape`` is (m, n, k), with the stage's default tiles and beta = 0. Each further keyword names what is
+    counted, such as global_load_sectors. Its value is what your formula says: a number, a function of m, n,
+    k, or None if you have no formula yet. ``on`` is the GPU that counted, such as "rtx_3060", and the H200
+    without it. Where several GPUs counted, it can be chosen.
     """
     if not isinstance(shape, Sequence) or len(shape) != 3:
         raise ValueError(f"shape must be three numbers, (m, n, k), not {shape}")
@@ -157,7 +157,7 @@ def _draw_counts(stage: str, shape: tuple[int, int, int], formula: Mapping, on: 
 
 
 def _ways(said: int | str | None, emulated: int, hardware: int | None) -> dict[str, int | str]:
-    """Return what the three ways of counting found. Without a formula the other counts stay hidden."""
+    """Return the counts found in the three ways. Without a formula the other counts stay hidden."""
     if said is None:
         return {"formula": "your turn", "emulator": _LATER, "hardware": _LATER}
     said = int(said) if isinstance(said, float) and said.is_integer() else said
@@ -165,14 +165,17 @@ def _ways(said: int | str | None, emulated: int, hardware: int | None) -> dict[s
 
 
 def _told(hardware: int | None, emulated: int) -> int | str:
-    """Return the hardware's count, or words if there is no count."""
+    """Return the hardware's count, or words if it has no count."""
     if hardware is None:
         return "not recorded"
     return hardware if hardware or not emulated else "has no counter for this"
 
 
 def _other_count(report: Report, name: str, said: object) -> str:
-    """Say what a formula counts instead of sectors, if that is one of the report's other counts."""
+    """Say what a formula counts instead of sectors, if that is one of the report's other counts.
+
+    Otherwise return "".
+    """
     site = _SITES[name]
     if site["column"] != "sectors" or said in (None, report.total(**site)):
         return ""
@@ -184,7 +187,7 @@ def _other_count(report: Report, name: str, said: object) -> str:
 
 
 def _mistakes(rows: Sequence[tuple[str, Mapping[str, int | str]]], others: Sequence[str]) -> str:
-    """Say what each wrong formula does, if at least one of them is known to count something else."""
+    """Say what each wrong formula does, or return "" if none of them is known to count something else."""
     if not any(others):
         return ""
     told = []
@@ -238,8 +241,8 @@ _SITES = {
     for op in ("load", "store")
     for column in columns
 }
-# ldmatrix and cp.async have hardware counters of their own; the emulator counts them with other loads and
-# stores. (The hardware's requests for global memory include those of cp.async.)
+# ldmatrix and cp.async have hardware counters of their own. The emulator counts them with other loads and
+# stores, and the hardware's requests for global memory include those of cp.async.
 _APART = {
     "global_load_sectors": "async_copy_sectors",
     "shared_load_requests": "matrix_load_requests",
@@ -251,7 +254,7 @@ _APART = {
 
 @lru_cache(64)
 def _counted(stage_name: str, shape: tuple[int, int, int], tiles: tuple | None = None):
-    """Count a stage's accesses for any size, without computing anything."""
+    """Count a stage's accesses for any size, without computing the product."""
     stage, (m, n, k) = LADDER[stage_name], shape
     chosen = dict(tiles) if tiles else None
     zero = np.dtype(stage.dtype).type(0)
@@ -262,7 +265,7 @@ def _counted(stage_name: str, shape: tuple[int, int, int], tiles: tuple | None =
 
 
 def _recorded(stage: str, shape: tuple[int, int, int], on: Place) -> dict:
-    """Return the recorded counters of a stage with its default tiles by name, empty if there are none."""
+    """Return the recorded counters of a stage with its default tiles by name, or {} if there are none."""
     rows = _counters(on)
     tiles = tiles_text(LADDER[stage].tiles)
     rows = rows[(rows["case"] == f"{stage} {shape[0]}x{shape[1]}x{shape[2]}") & (rows["tiles"] == tiles)]

@@ -1,4 +1,4 @@
-"""Lets a reader choose lines of a machine-code picture. The page does it alone and asks no kernel.
+"""Lets a reader choose lines of a machine-code picture, by a script in the page that asks no kernel.
 
 So it answers at once, also when the notebook is opened again without a kernel. Where JupyterLab does not
 trust an output it leaves the script out, and the line that was chosen first stays.
@@ -14,9 +14,9 @@ import json
 from gemm_course.figures import colours
 from gemm_course.figures.machine_code import CHOSEN, EDGE_OF_CHOSEN, MachineCode
 
-# What takes the focus has data-lm-suppress-shortcuts. Otherwise JupyterLab takes the keys as its own: arrow
-# keys leave the cell, letters add and delete cells. A cell that is shown twice has two roots; each is wired
-# once.
+# Elements that can have the focus carry data-lm-suppress-shortcuts. Otherwise JupyterLab would use the keys
+# itself: arrow keys leave the cell, and letters add and delete cells. A cell that is shown twice has two
+# roots, and the script wires each of them once.
 _SCRIPT = """
 (() => {
   const unpack = async packed => {
@@ -74,7 +74,7 @@ _SCRIPT = """
   for (const root of document.querySelectorAll('[data-code="NAME"]:not([data-wired])')) wire(root, 'PACKED');
 })();
 """
-# A ring around what has the focus, and a tint under the mouse.
+# These styles draw a ring around the element with the focus, and a tint under the mouse.
 _STYLE = (
     ".gemm-machine-code [role]:focus-visible,.gemm-machine-code summary:focus-visible"
     f"{{outline:3px solid {colours.INK};outline-offset:-1px}}"
@@ -84,7 +84,7 @@ _STYLE = (
 
 
 class Choosable:
-    """A machine-code picture whose lines can be chosen; it displays itself."""
+    """A machine-code picture that displays itself, and whose lines can be chosen."""
 
     def __init__(self, picture: MachineCode):
         self.picture = picture

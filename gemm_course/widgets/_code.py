@@ -1,4 +1,4 @@
-"""A stage's source, and what changed since the stage before."""
+"""Shows a stage's source, and what changed since the stage before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gemm_course.kernels import LADDER, Stage
 
 
 def kernel_of(subject: str | Stage | Callable) -> Callable:
-    """Return the kernel of a stage (or of its name) with its default tiles; a kernel is returned as it is."""
+    """Return the kernel of a stage (or of its name) with its default tiles. Return a kernel as it is."""
     stage = LADDER[subject] if isinstance(subject, str) else subject
     if isinstance(stage, Stage):
         return stage.kernel()

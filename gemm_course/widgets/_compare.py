@@ -1,4 +1,4 @@
-"""Two stages side by side: what the second one saves, counted by the emulator."""
+"""Compares two stages by counts of the emulator, to show what the second one saves."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SIZE = 1024
 def compare(before: str, after: str, tiles: Mapping[str, int], *counted: str) -> Picture:
     """Draw counts of two stages with the same tiles, matrices of 1024³, beta = 0, as written in the source.
 
-    tiles: sizes for both stages; a stage ignores those it does not have, and keeps its default for those not
-    given. counted: names such as "global_load_requests", made of global or shared, load or store, and
-    requests, sectors (global) or wavefronts (shared).
+    ``tiles`` has sizes for both stages. A stage ignores those it does not have, and keeps its default for
+    those not given. ``counted`` are names such as "global_load_requests", made of global or shared, load or
+    store, and requests, sectors (global) or wavefronts (shared).
     """
     reports = [_report(stage, tiles) for stage in (before, after)]
     rows, gains = [], []

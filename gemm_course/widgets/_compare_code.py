@@ -1,4 +1,4 @@
-"""What a change did to the machine code: two stages, or two kernels of a learner, side by side."""
+"""Compares the machine code of two stages, or of two kernels of a learner, before and after a change."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from gemm_course.widgets._loop_in_words import busy_clocks
 from gemm_course.widgets._profiled import note
 
 MILLION = "million multiply-adds"
-_CHANGE = ("before the change", "after the change")  # the names of two kernels that have the same one
-LIKE = 0.02  # times that differ by less than this are called the same
+_CHANGE = ("before the change", "after the change")  # the names of two kernels that have the same name
+LIKE = 0.02  # times whose ratio differs from 1 by less than this are called the same
 
 Kernel = str | Stage | tuple[str | Stage, Mapping[str, int]] | Compiled | Profile
 
@@ -37,13 +37,13 @@ def compare_code(
 ) -> Picture:
     """Draw what a change did to the machine code of the main loop, by kind of instruction.
 
-    before, after: a stage or its name, with default tiles; ("vectorized", {"TM": 8}) for other tiles; what
-    `compiled` returned, for your own kernel; or a profile. compute_capability: of the GPU to compile for.
-    on: the GPU whose profiles are told of, such as "rtx_3060"; it is compiled for, unless you say otherwise.
-    Loops of different lengths are compared for the same work.
+    ``before`` and ``after`` are each a stage or its name, with default tiles; ("vectorized", {"TM": 8}) for
+    other tiles; what `compiled` returned, for your own kernel; or a profile. ``compute_capability`` is that
+    of the GPU to compile for. ``on`` is the GPU whose profiles are shown, such as "rtx_3060", and the code is
+    compiled for it unless you say otherwise. Loops of different lengths are compared for the same work.
 
-    Without the extra `compiler`, stages at their default tiles only. Raises what `compiled` raises, and
-    ValueError for a kernel without a loop that multiplies.
+    Without the extra `compiler`, only stages at their default tiles can be compared. Raise what `compiled`
+    raises, and ValueError for a kernel without a loop that multiplies.
     """
     place = named(on)
     compute_capability = compute_capability or _capability(place)
@@ -83,7 +83,7 @@ def _code(kernel: Kernel, compute_capability: tuple[int, int] | str) -> Compiled
 
 
 def _capability(on: Place) -> tuple[int, int]:
-    """The compute capability of a GPU that was profiled. Raises NotKnown."""
+    """Return the compute capability of a GPU that was profiled. Raise NotKnown if the table lacks the GPU."""
     gpu = hardware(on)
     if gpu is None:
         raise NotKnown(f"{not_in_the_table(on.short)} Say which compute_capability it has, such as '8.6'.")
@@ -91,7 +91,10 @@ def _capability(on: Place) -> tuple[int, int]:
 
 
 def _profile(kernel: Kernel, code: Compiled, on: Place) -> Profile | None:
-    """The recorded profile of a stage with these tiles, if there is one of the GPU it was compiled for."""
+    """Return the recorded profile of a stage with these tiles on the GPU that the code was compiled for.
+
+    Return None if there is none.
+    """
     if isinstance(kernel, Profile):
         return kernel if kernel.measured.get("nanoseconds") else None
     gpu = hardware(on)
@@ -115,9 +118,9 @@ def _loop(code: Compiled) -> Loop:
 
 
 def _amounts(loops: Sequence[Loop]) -> tuple[str, list[float]]:
-    """Return the unit of work that instructions are counted for, in words, and how much of it each loop does.
+    """Return the unit of work that instructions are counted for, in words, and each loop's amount of it.
 
-    As many products of the same size, or else as many multiply-adds.
+    The unit is a product if both loops compute products of the same size, and else a number of multiply-adds.
     """
     one, other = loops
     products = [loop.by_kind[loop.work] for loop in loops]
@@ -135,7 +138,7 @@ def _amounts(loops: Sequence[Loop]) -> tuple[str, list[float]]:
 
 
 def _multiply_adds(loop: Loop) -> int | None:
-    """Multiply-adds of single elements that a warp does in the loop, None if they are not known."""
+    """Count the multiply-adds of single elements that a warp does in the loop. Return None if unknown."""
     known = [multiply_adds(row.opcode) for row in _work(loop)]
     return None if None in known else sum(known)
 
@@ -176,7 +179,7 @@ def _facts(
 
 
 def _clocks(profile: Profile) -> dict[str, str]:
-    """Return the time for which a multiprocessor had work, and the parts in which it issued and computed."""
+    """Return, by name, the clocks in which an SM had work, and those in which it issued and computed."""
     row = profile.measured
     pipe, name = _UNITS[profile.code.work]
     parts = {"of these, issue slots taken": row.get("issue_slots"), f"of these, {name} busy": row.get(pipe)}
@@ -192,7 +195,7 @@ _UNITS = {
 
 
 def _slots(codes: Sequence[Compiled], loops: Sequence[Loop]) -> list[tuple[int, float]]:
-    """Return for each loop the clocks to issue it, and the clocks that its work needs; [] if unknown."""
+    """Return for each loop the clocks to issue it and the clocks that its work needs, or [] if unknown."""
     clocks = [busy_clocks(code, loop) for code, loop in zip(codes, loops, strict=True)]
     if None in clocks or loops[0].work != loops[1].work:
         return []
@@ -200,7 +203,7 @@ def _slots(codes: Sequence[Compiled], loops: Sequence[Loop]) -> list[tuple[int, 
 
 
 def _allowed(work: str, issue: int, needed: float) -> dict[str, str]:
-    """Say what issuing allows: a part of the peak, or the clocks that products need."""
+    """Return what issuing allows, by its name: a share of the peak, or the clocks that products need."""
     if work == MULTIPLY_ADD:
         return {"at most, of the FP32 peak": percent(min(needed / issue, 1))}
     return {"clocks that these need at least, together": f"{needed:,.0f}"}
@@ -226,7 +229,10 @@ def _limit(found: Verdict) -> str:
 
 
 def _busy(names: Sequence[str], measured: Sequence[Profile]) -> str:
-    """Say how much longer one kernel's products keep the Tensor Cores busy than the other's."""
+    """Say how much longer one kernel's products keep the Tensor Cores busy than the other's.
+
+    Return "" if that was not measured, or if not both compute on Tensor Cores.
+    """
     if {profile.code.work for profile in measured} != {TENSOR_CORE}:
         return ""
     known = [(one.measured.get("tensor_pipe"), one.measured.get("clocks")) for one in measured]
@@ -242,7 +248,7 @@ def _busy(names: Sequence[str], measured: Sequence[Profile]) -> str:
 
 
 def _meanings(loops: Sequence[Loop]) -> dict[str, str]:
-    """Explain each kind; for products of two sizes, also how much work each is and where it reads."""
+    """Explain each kind of instruction. For products of two sizes, also say how much work each is."""
     meanings = dict(KINDS)
     if {loop.work for loop in loops} != {TENSOR_CORE}:
         if loops[0].work != loops[1].work:
@@ -273,7 +279,10 @@ def _answer(
     slots: Sequence[tuple[int, float]],
     limits: Sequence[Verdict],
 ) -> str:
-    """Say what changed in the code; or that issuing is no limit, and what is if that was measured."""
+    """Say what changed in the code.
+
+    If issuing is no limit, say so, and what the limit is if it was measured.
+    """
     changed = figure.changes(*sides)
     if not changed:
         return f"{names}: as many instructions of each kind, per {per}"
@@ -291,7 +300,7 @@ def _answer(
 
 
 def _titled(names: Sequence[str], measured: Sequence[Profile]) -> str:
-    """Return both names, before and after the change, and how long they took if that was measured."""
+    """Return both names in the order of the change, and how long the kernels took if that was measured."""
     times = [milliseconds(one.measured["nanoseconds"] / 1e6) for one in measured]
     took = f", {arrows(times)} ms" if times else ""
     return f"{' → '.join(names)}{took}"

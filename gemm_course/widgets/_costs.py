@@ -1,4 +1,4 @@
-"""What a choice of tiles costs, counted by the emulator for one block, and cached."""
+"""Counts what a choice of tiles costs, with the emulator for one block, and caches it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gemm_course.kernels.parts.block_tile import named
 from gemm_course.widgets._measured import SIZE
 from lockstep import DataDependent, Report, emulate
 
-WIDE = 1024  # columns of the matrices that one block's accesses are counted on
-_KEPT = 4096  # this many choices are cached
+WIDE = 1024  # the number of columns of the matrices that one block's accesses are counted on
+_KEPT = 4096  # the number of choices that are cached
 _SUMMED = ("requests", "bytes", "sectors", "wavefronts")
 _KINDS = (("global", "load"), ("global", "store"), ("shared", "load"))
 
@@ -22,12 +22,12 @@ Counts = Mapping[tuple[str, str], Mapping[str, float]]  # the total of each of _
 
 
 class Cost:
-    """What ``fma`` multiply-adds of one or more blocks take.
+    """The cost of ``fma`` multiply-adds of one or more blocks.
 
-    ``loads`` and ``shared_loads`` are elements per multiply-add, however wide the loads; ``sectors`` are
-    sectors per load request; ``wavefronts`` are shared-memory wavefronts per 32 multiply-adds, one for each
-    lane of a warp; ``intensity`` is FLOP per byte that loads move out of L1, ``intensity_with_stores`` FLOP
-    per byte that these loads and C's stores move.
+    ``loads`` and ``shared_loads`` are elements per multiply-add, however wide the loads are. ``sectors`` are
+    sectors per load request. ``wavefronts`` are shared-memory wavefronts per 32 multiply-adds, one for each
+    lane of a warp. ``intensity`` is FLOP per byte that loads move out of L1. ``intensity_with_stores`` is
+    FLOP per byte that these loads and C's stores move.
     """
 
     def __init__(self, counts: Counts, shared_bytes: int, fma: float, itemsize: int):
@@ -42,7 +42,7 @@ class Cost:
 
 
 def _counts(report: Report) -> Counts:
-    """Add up the accesses of each kind; with NumPy, because a slider waits for it."""
+    """Add up the accesses of each kind, with NumPy because a slider waits for it."""
     rows = report.accesses
     space, op = rows["space"].to_numpy(), rows["op"].to_numpy()
     columns = {name: rows[name].to_numpy() for name in _SUMMED}
@@ -55,10 +55,10 @@ def _counts(report: Report) -> Counts:
 
 
 def _after(steps: float, one: Counts, two: Counts) -> Counts:
-    """Return what a block has done after ``steps`` steps along k, from what it has done after one and two.
+    """Return the counts of a block after ``steps`` steps along k, from its counts after one and two steps.
 
-    All steps but the first do the same. What happens before and after them happens once: results that go
-    through shared memory, or tiles that are read ahead.
+    All steps but the first do the same. What happens before and after the steps happens once, such as storing
+    results through shared memory, or reading tiles ahead.
     """
     return {
         kind: {name: first + (steps - 1) * (two[kind][name] - first) for name, first in one[kind].items()}
@@ -67,12 +67,12 @@ def _after(steps: float, one: Counts, two: Counts) -> Counts:
 
 
 def cost(stage: Stage, tiles: Mapping[str, int]) -> Cost:
-    """Return what a block with these tiles costs if k is SIZE. Raises IllegalTiles for illegal tiles."""
+    """Return what a block with these tiles costs if k is SIZE. Raise IllegalTiles for illegal tiles."""
     return _cost(stage, tuple(tiles.items()))
 
 
 def cost_of_squares(stage: Stage) -> Cost:
-    """Return what default tiles cost for square matrices of WIDE by WIDE.
+    """Return the cost of default tiles for square matrices of WIDE by WIDE.
 
     If the tiles divide WIDE, every block does the same, and one block is counted for all.
     """
@@ -100,27 +100,27 @@ def _cost(stage: Stage, chosen: tuple[tuple[str, int], ...]) -> Cost:
 
 
 def _extents(stage: Stage, sizes: Mapping[str, int]) -> tuple[int, int, int]:
-    """Rows and columns of C per block, and steps along k that are a whole number of the stage's own."""
+    """Return the rows and columns of C per block, and the steps along k that one step of the stage takes."""
     tile = named(stage, sizes)
     return tile["BM"], tile["BN"], tile.get("BK", 8)
 
 
 def _steps(stage: Stage, sizes: Mapping[str, int], steps: int) -> tuple[Report, Counts]:
-    """Count what one block does in a product of this many steps along k."""
+    """Count the accesses of one block in a product of ``steps`` of the stage's steps along k."""
     rows, columns, depth = _extents(stage, sizes)
     report = _count(stage, sizes, rows, columns, steps * depth)
     return report, _counts(report)
 
 
 def _twice(one: Counts) -> Counts:
-    """Return the counts of two steps if all reads are part of a step; C is stored once."""
+    """Return the counts of two steps if all reads are part of a step and C is stored once."""
     factor = {"load": 2, "store": 1}
     return {kind: {name: factor[kind[1]] * n for name, n in counts.items()} for kind, counts in one.items()}
 
 
 @lru_cache
 def _reads_in_steps_only(stage: Stage) -> bool:
-    """Return whether a stage reads nothing before its first step and nothing after its last.
+    """Tell whether a stage reads nothing before its first step and nothing after its last.
 
     The answer is the same for all tiles of a stage, and saves a slider half of the counting.
     """
@@ -131,7 +131,7 @@ def _reads_in_steps_only(stage: Stage) -> bool:
 def _count(stage: Stage, sizes: Mapping[str, int], m: int, n: int, k: int) -> Report:
     """Count the accesses of C (m by n) in matrices whose rows are WIDE elements long."""
     A, B, C = (_zeros(stage.dtype, name) for name in "ABC")
-    if "BLOCKS" in sizes:  # One block per tile, so that no tile is cut.
+    if "BLOCKS" in sizes:  # With one block per tile, no tile is cut.
         sizes = {**sizes, "BLOCKS": tiles_over(m, sizes["BM"]) * tiles_over(n, sizes["BN"])}
     launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
     standard = (m, n, k, np.float32(1), A, B, np.float32(0), C, *stage.example_extras(m, n))

@@ -1,4 +1,4 @@
-"""How a block fetches its tiles in slices: store by store, and what is stored in the end."""
+"""Shows how a block fetches its tiles in slices, store by store, and what is stored in the end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def coverage(subject: str | Stage | Callable = "kernel5") -> Explorer | None:
     """Show which elements of the tiles each thread of a block has stored, and hatch those that no thread has.
 
     ``subject`` is a stage that fetches in slices, its name, or a factory (BM, BN, BK, TM, TN) of device
-    functions fetch(m, n, k, k0, A, B, As, Bs). A stage without thread tiles of this size gets a sentence.
+    functions fetch(m, n, k, k0, A, B, As, Bs). For a stage without thread tiles of this size, show a sentence
+    instead.
     """
     stage = _stage(subject)
     if not shown("coverage", stage, _has_these_thread_tiles, _WHY):
@@ -40,7 +41,7 @@ def coverage(subject: str | Stage | Callable = "kernel5") -> Explorer | None:
 
 @explorer
 def filling(subject: str | Stage | Callable = "kernel5") -> StepThrough | None:
-    """Step through the stores of a block into its tiles; ``subject`` as in `coverage`."""
+    """Step through the stores of a block into its tiles. ``subject`` is as in `coverage`."""
     stage = _stage(subject)
     if not shown("filling", stage, _has_these_thread_tiles, _WHY):
         return None
@@ -52,13 +53,13 @@ def filling(subject: str | Stage | Callable = "kernel5") -> StepThrough | None:
 
 
 def draw(subject: Stage | Callable, block, depth: int, thread) -> Picture:
-    """Draw what a block leaves in its tiles; ``block`` is (BM, BN), ``depth`` BK, ``thread`` (x, y)."""
+    """Draw what a block leaves in its tiles. ``block`` is (BM, BN), ``depth`` BK, and ``thread`` (x, y)."""
     story, plan = _filled(subject, block, depth)
     return figure.covered(story, thread, plan)
 
 
 def draw_step(subject: Stage | Callable, step: int, block, depth: int, thread) -> Picture:
-    """Draw store ``step`` (from 0) into the tiles; after the last one, the result."""
+    """Draw store ``step`` (from 0) into the tiles. After the last one, draw the result."""
     story, plan = _filled(subject, block, depth)
     return figure.filling(story, step, thread, plan)
 
@@ -98,7 +99,10 @@ def _stage(subject: str | Stage | Callable) -> Stage | Callable:
 
 @lru_cache(128)
 def _filled(subject: Stage | Callable, block, depth: int) -> tuple[list[figure.Moment], figure.Plan]:
-    """Emulate one block for one pair of tiles; return its stores into them and what they fill."""
+    """Emulate one block for one pair of tiles.
+
+    Return its stores into them, and the plan of what they fill.
+    """
     m, n = block
     tiles = {"BM": m, "BN": n, "BK": depth} | THREAD_TILE
     A, B, C = (np.ones(shape, np.float32) for shape in ((m, depth), (depth, n), block))
@@ -119,7 +123,7 @@ def _filled(subject: Stage | Callable, block, depth: int) -> tuple[list[figure.M
 def _rows(tiles: dict[str, int], threads: tuple[int, int]) -> int:
     """Return how many rows of the trace are enough to fill the tiles.
 
-    Accumulators are set to zero; then each element takes a load and a store. There is room for elements that
+    Accumulators are set to zero. Then each element takes a load and a store. There is room for elements that
     are stored twice.
     """
     results = threads[0] * threads[1] * tiles["TM"] * tiles["TN"]

@@ -1,4 +1,4 @@
-"""One sentence in place of a traceback: what a learner's code did, or why a call cannot be right.
+"""Replaces tracebacks by a sentence on what a learner's code did, or why a call cannot be right.
 
 A learner's function may fail, or be half written. Then a sentence says what it did, and the cell has run. A
 call that cannot be right, for instance with a misspelt stage, raises its usual exception, of which a notebook
@@ -26,16 +26,19 @@ from lockstep import EmulatorError, EmulatorFault, LaunchError, RefusedLine
 _COURSE = str(Path(__file__).parents[1])
 _NOT_THE_LEARNERS = (_COURSE, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 _RAISE = dis.opmap["RAISE_VARARGS"]
-_LONGEST = 60  # characters of a value in a sentence
+_LONGEST = 60  # the most characters of a value in a sentence
 
 
 class NotShown(ValueError):
-    """A learner's function or kernel cannot be shown; the message says why, in a sentence."""
+    """The error for a learner's function or kernel that cannot be shown.
+
+    Its message says why, in a sentence.
+    """
 
 
 @cache
 def spoken(name: str, function: Callable) -> Callable:
-    """``see.<name>`` with sentences in place of tracebacks."""
+    """Return ``see.<name>``, which shows sentences in place of tracebacks."""
 
     @wraps(function)
     def see(*args: Any, **kwargs: Any) -> Any:
@@ -57,7 +60,7 @@ def spoken(name: str, function: Callable) -> Callable:
 
 
 def or_words(draw: Callable[..., Picture]) -> Callable[..., Picture]:
-    """Return ``draw`` for what a learner wrote: if that fails, the picture says how."""
+    """Return ``draw`` for a learner's code. If that code fails, the picture says how."""
 
     @wraps(draw)
     def drawn(*args: Any, **kwargs: Any) -> Picture:
@@ -72,7 +75,7 @@ def or_words(draw: Callable[..., Picture]) -> Callable[..., Picture]:
 
 
 def what_happened(error: Exception) -> str | None:
-    """Say what a learner's code did wrong, with its line; None if the error was not the learner's."""
+    """Say what a learner's code did wrong, with its line. Return None if the error was not the learner's."""
     if isinstance(error, NotShown):
         return str(error)
     if isinstance(error, EmulatorFault):
@@ -94,7 +97,7 @@ def what_happened(error: Exception) -> str | None:
 
 
 def asked(function: Callable, **arguments: Any) -> Any:
-    """Call a learner's function with these arguments, in this order. Raises NotShown if it takes others."""
+    """Call a learner's function with these arguments in order. Raise NotShown if it takes others."""
     given, wanted = parameters_of(function), ", ".join(arguments)
     try:
         signature(function).bind(*arguments.values())
@@ -105,7 +108,7 @@ def asked(function: Callable, **arguments: Any) -> Any:
 
 
 def made_by(make: Callable, **sizes: int) -> Callable:
-    """Return the kernel or device function that a factory makes. Raises NotShown for anything else."""
+    """Return the kernel or device function that a factory makes. Raise NotShown for anything else."""
     made = asked(make, **sizes)
     if hasattr(made, "py_func") or isfunction(made):
         return made
@@ -116,7 +119,7 @@ def made_by(make: Callable, **sizes: int) -> Callable:
 
 
 def parameters_of(function: Any) -> list[str]:
-    """Return the names of a function's parameters. Raises NotShown if it is not a function."""
+    """Return the names of a function's parameters. Raise NotShown if it is not a function."""
     if not callable(function):
         raise NotShown(f"Pass the function itself, without calling it; this is {shown(function)}.")
     return list(signature(getattr(function, "py_func", function)).parameters)
@@ -129,7 +132,7 @@ def learners_name(function: Callable) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as a sentence names it, cut off if it is long."""
+    """Return a value as a sentence shows it, cut off if it is long."""
     text = " ".join(repr(value).split())
     return f"`{text if len(text) <= _LONGEST else text[:_LONGEST] + ' …'}`"
 
@@ -149,7 +152,7 @@ def _is_a_learners(filename: str) -> bool:
 
 
 def _raised_on_purpose(error: Exception) -> bool:
-    """Whether a ``raise`` in the course made this error, rather than an accident."""
+    """Tell whether a ``raise`` in the course made this error, rather than an accident."""
     if isinstance(error, (AssertionError, EmulatorFault)):
         return False
     *_, last = _tracebacks(error)
@@ -168,7 +171,7 @@ def _tracebacks(error: Exception) -> Iterator:
 
 
 def _check_arguments(taken: Signature, args: tuple, kwargs: dict) -> None:
-    """Raise TypeError for arguments that do not fit: their number, their names, a plain type."""
+    """Raise TypeError for arguments that do not fit by their number, their names or a plain type."""
     for name, value in taken.bind(*args, **kwargs).arguments.items():
         parameter = taken.parameters[name]
         kinds = str(parameter.annotation).split(" | ")
@@ -193,7 +196,7 @@ _PLAIN = {
 
 
 def _in_a_sentence(error: Exception, name: str) -> Exception:
-    """Return the error, so that IPython shows only its sentence."""
+    """Change the error so that IPython shows only its sentence, and return it."""
     words = error.args[0] if isinstance(error, LookupError) and error.args else str(error)
     error._render_traceback_ = lambda: [f"see.{name}: {_ended(str(words))}"]
     return error

@@ -1,19 +1,19 @@
-"""Explorers: controls, and the picture that they draw. An explorer is declared once for all front ends.
+"""Defines explorers, which are controls and the picture that they draw, once for all front ends.
 
     @explorer
     def latency(work: int = 4) -> Explorer:
         return Explorer(draw, {"warps": ("warps", range(1, 17), 2)})
 
-``draw`` takes the controls' values by name and returns a Picture. A control is (label, options, first value);
-options are values or (text, value) pairs, or a function of the values of the controls above that returns
-them. The first values should make a telling picture: it is what a saved notebook shows where nothing runs.
+``draw`` takes the controls' values by name and returns a Picture. A control is (label, options, first value).
+Options are values or (text, value) pairs, or a function of the values of the controls above that returns
+them. The first values should make a telling picture, because a saved notebook shows it where nothing runs.
 
-How one is shown is decided in `gemm_course.widgets._showing`:
+`gemm_course.widgets._showing` decides how an explorer is shown:
 
-- in the course's JupyterLab an output of an own MIME type (`_lab_output.py`) is drawn by the browser
-  (``commands/jupyter/labextensions/gemm-course/static/explorer.js``), without a kernel, from stored frames
-  (`_frames.py`); for a state that is not stored it asks Python (`asked.py`), which needs no cell to be run,
-- elsewhere a widget (`_widget_output.py`) brings the same script, which asks Python for every other picture.
+- In the course's JupyterLab the browser draws an output of the course's own MIME type (`_lab_output.py`), by
+  ``commands/jupyter/labextensions/gemm-course/static/explorer.js``. It needs no kernel for stored frames
+  (`_frames.py`). For a state that is not stored it asks Python (`asked.py`), which needs no cell to be run.
+- Elsewhere a widget (`_widget_output.py`) brings the same script, which asks Python for every other picture.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = ["Explorer", "Pointing", "StepThrough", "explorer"]
 
 @dataclass(frozen=True)
 class Pointing:
-    """A part of the picture in which a click on a cell chooses two controls' values; the nearest are taken.
+    """A part of the picture in which a click on a cell chooses the nearest values of two controls.
 
-    ``box``: left, top, width and height in parts of the picture's width; it is ``rows`` by ``columns`` cells.
-    ``row``, ``column``: names of the controls. ``words`` tells the learner.
+    ``box`` is left, top, width and height as shares of the picture's width. It is divided into ``rows`` by
+    ``columns`` cells. ``row`` and ``column`` are the names of the controls. ``words`` tells the learner.
     """
 
     box: tuple[float, float, float, float]
@@ -46,20 +46,20 @@ class Pointing:
     words: str
 
 
-_KEPT = 512  # this many pictures of an explorer are cached
-MOST = 1000  # at most this many states are stored
+_KEPT = 512  # the number of an explorer's pictures that are cached
+MOST = 1000  # the most states that are stored
 
 Described = Mapping[str, tuple[str, Options, object]]
 
 
 class Explorer:
-    """Controls and the picture they draw; pictures are cached.
+    """Controls and the picture that they draw. Pictures are cached.
 
-    ``actions`` are buttons for what takes a while or changes something, such as a measurement: from a label
-    to a function of the controls' values that returns a sentence; afterwards the picture is drawn anew.
-    ``stored``: how many states are kept as frames at most, where there are more. ``everywhere``: whether a
-    state's picture is the same on every machine; if not, it is not stored. ``pointing``: where a click on the
-    picture moves the controls, in the browser.
+    ``actions`` are buttons for what takes a while or changes something, such as a measurement. Each maps a
+    label to a function of the controls' values that returns a sentence, and afterwards the picture is drawn
+    anew. ``stored`` is the most states that are kept as frames, where there are more. ``everywhere`` tells
+    whether a state's picture is the same on every machine, and if not, it is not stored. ``pointing`` tells
+    where a click on the picture moves the controls, in the browser.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class Explorer:
         self._cached = lru_cache(_KEPT)(lambda state: draw(**dict(state)))
 
     def picture(self, state: Mapping[str, Any]) -> Picture:
-        """Draw a state: the controls' values by name."""
+        """Draw a state, which maps each control's name to its value."""
         return self._cached(tuple(state.items()))
 
     def act(self, label: str, state: Mapping[str, Any]) -> str:
-        """Do what a button says, and return its sentence. Raises KeyError for an unknown label."""
+        """Run the action of a button, and return its sentence. Raise KeyError for an unknown label."""
         said = self.actions[label](**state)
         self._cached.cache_clear()
         return said
@@ -96,10 +96,10 @@ class Explorer:
 
 
 class StepThrough(Explorer):
-    """A sequence of pictures: previous, next, play, and a slider over the steps, which the arrow keys move.
+    """A sequence of pictures with previous, next, play, and a slider over the steps for the arrow keys.
 
     ``draw`` takes the step (from 0) and the controls' values by name. ``count`` takes the controls' values
-    and returns how many steps there are. ``first`` is the step that is shown first. ``counts``: what the
+    and returns the number of steps. ``first`` is the step that is shown first. ``counts`` says what the
     slider counts, and how many of it a step is.
     """
 

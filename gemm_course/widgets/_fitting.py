@@ -9,9 +9,9 @@ from gemm_course.widgets._canvas import Canvas, Text
 
 
 def shown(name: str, subject: Stage | Callable, fits: Callable[[Stage], bool], why: str) -> bool:
-    """Return whether ``see.<name>`` can show a stage or a learner's kernel; if it cannot, say so.
+    """Tell whether ``see.<name>`` can show a stage or a learner's kernel. If it cannot, show a sentence.
 
-    ``fits`` decides it for a stage; ``why`` ends the sentence "`see.<name>` has no picture of ...: ...".
+    ``fits`` decides it for a stage. ``why`` ends the sentence "`see.<name>` has no picture of ...: ...".
     Kernels that learners wrote always fit.
     """
     if not isinstance(subject, Stage) or fits(subject):

@@ -1,4 +1,4 @@
-"""Fragments of Tensor Cores: which lane holds what, by the emulator, and how padding separates rows."""
+"""Shows which lane holds what of a Tensor Core's fragments, and how padding separates rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lockstep.intrinsics import ROW_MAJOR, unroll, wmma_load_a, wmma_load_b, wmm
 from lockstep.intrinsics import fragments as layouts
 
 SIDE = figure.SIDE
-MMA = {"A": layouts.A, "B": layouts.B}  # mma.sync's operands
+MMA = {"A": layouts.A, "B": layouts.B}  # the operands of mma.sync
 MATRICES = (("A (float16)", "A"), ("B (float16)", "B"), ("C (float32)", "C"))
 PADS = (0, 8, 16, 24, 32, 40, 48, 56, 64)
 WIDTHS = (16, 32, 64, 128)
@@ -27,9 +27,9 @@ WIDTHS = (16, 32, 64, 128)
 def fragment(by: str = "element") -> Explorer:
     """Show which lane of a warp holds which element of a 16 by 16 matrix.
 
-    by: "element" to choose an element and see its lane, or "lane" to choose a lane and see its elements;
-    "mma" as "element", for the operands of mma.sync, of which B is 16 by 8. Raises ValueError for
-    anything else.
+    ``by`` is "element" to choose an element and see its lane, or "lane" to choose a lane and see its
+    elements. "mma" is like "element", for the operands of mma.sync, of which B is 16 by 8. Raise ValueError
+    for anything else.
     """
     if by == "mma":
         chosen = {
@@ -50,12 +50,12 @@ def fragment(by: str = "element") -> Explorer:
 
 
 def draw(matrix: str, row: int, column: int) -> Picture:
-    """Draw one element of "A", "B" or "C", and everything that its lane holds."""
+    """Draw one element of "A", "B" or "C", and all elements that its lane holds."""
     return figure.one_element(held(matrix), (row, column))
 
 
 def draw_mma(matrix: str, row: int, column: int) -> Picture:
-    """Draw one element of an operand of mma.sync, and everything that its lane holds."""
+    """Draw one element of an operand of mma.sync, and all elements that its lane holds."""
     layout = MMA[matrix]
     lanes = enumerate(zip(layout.rows.tolist(), layout.columns.tolist(), strict=True))
     held = {lane: list(zip(rows, columns, strict=True)) for lane, (rows, columns) in lanes}
@@ -63,19 +63,19 @@ def draw_mma(matrix: str, row: int, column: int) -> Picture:
 
 
 def draw_lane(matrix: str, lane: int, place: int) -> Picture:
-    """Draw element ``place`` of a lane's fragment, and everything that the lane holds."""
+    """Draw element ``place`` of a lane's fragment, and all elements that the lane holds."""
     fragment = held(matrix)
     return figure.one_element(fragment, fragment.held[lane][place])
 
 
 @lru_cache(3)
 def held(matrix: str) -> figure.Fragment:
-    """Return how a warp holds a matrix. A kernel finds out: each lane reports the numbers that it holds."""
+    """Return how a warp holds a matrix, by a kernel in which each lane reports the numbers that it holds."""
     numbers = np.arange(SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE)
     if matrix == "C":
         out = np.zeros((SIDE, SIDE), np.float32)
         emulate(_stores_its_places, 1, 32, out)
-        owner = out.astype(int)  # 8 * lane + place
+        owner = out.astype(int)  # each number is 8 * lane + place
         elements = [
             [tuple(map(int, np.argwhere(owner == 8 * i + e)[0])) for e in range(8)] for i in range(32)
         ]

@@ -1,13 +1,13 @@
-"""Stored frames: the pictures of an explorer's states, packed into one file for the browser.
+"""Packs the pictures of an explorer's states into one file of stored frames for the browser.
 
-A file has the name of the call, such as ``coverage-subject_kernel5_draft.js``, beside the extension's script;
-``tools/build_frames.py`` writes it. It is a script, because a page that was opened from disk may load scripts
-and nothing else. Frames of one explorer have most of their SVG in common: each is split at every "<", a part
-that occurs again is kept once, and the rest is left to gzip. A state's name is the places of its options,
-joined by commas.
+A file has the name of the call, such as ``coverage-subject_kernel5_draft.js``, and lies beside the
+extension's script. ``tools/build_frames.py`` writes it. It is a script, because a page that was opened from
+disk may load scripts and nothing else. Frames of one explorer have most of their SVG in common. So each is
+split at every "<", a part that occurs again is kept once, and gzip shrinks the rest. A state's name is the
+places of its options, joined by commas.
 
-``index.json`` beside them says for each call what its output needs at once: the controls, and the size of the
-largest picture, so that nothing jumps while they move.
+``index.json`` beside the files says for each call what its output needs at once: the controls, and the size
+of the largest picture, so that nothing jumps while they move.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INDEX = "index.json"
 
 
 def known(slug: str) -> dict[str, Any] | None:
-    """Return the index's entry for a call, None if it has no stored frames."""
+    """Return the index's entry for a call, or None if it has no stored frames."""
     return _index().get(slug)
 
 
@@ -42,7 +42,7 @@ def _index() -> dict[str, Any]:
 
 
 def height(picture: Picture) -> float:
-    """Return how high a picture is when it is shown as wide as it wants to be, in CSS pixels."""
+    """Return the height in CSS pixels of a picture that is shown at its full width."""
     _, _, wide, high = map(float, re.search(r'viewBox="([^"]+)"', picture.data)[1].split())
     return picture.width * high / wide
 
@@ -60,7 +60,7 @@ def spec(controls: list[dict[str, Any]], pictures: Iterable[Picture]) -> dict[st
 
 
 def packed(pictures: dict[tuple[int, ...], Picture]) -> str:
-    """Pack pictures, given by the places of their states, for `unpacked` and the browser."""
+    """Pack pictures, given by the places of their states, into text for `unpacked` and the browser."""
     parts: dict[str, int] = {}
     frames = {
         ",".join(map(str, place)): [
@@ -88,6 +88,6 @@ def script(slug: str, version: str, text: str) -> str:
 
 
 def stored(slug: str, folder: Path = FRAMES) -> dict[str, tuple[str, str]]:
-    """Return the frames of a call as `unpacked` does. Raises FileNotFoundError if it has none."""
+    """Return the frames of a call as `unpacked` does. Raise FileNotFoundError if it has none."""
     text = (folder / f"{slug}.js").read_text(encoding="utf-8")
     return unpacked(json.loads(text[text.index("] = ") + 4 : text.rindex(";")])[1])

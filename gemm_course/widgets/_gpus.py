@@ -1,8 +1,8 @@
 """Decides whose figures a picture shows: the GPU that ``on`` names, or that is chosen above the picture.
 
-Where the H200 alone has records, there is nothing to choose, and every picture is what the notebooks hold.
-Where `gemm_course.records.folders` finds more, pictures of speeds offer all of them, those also that this
-picture's table lacks: it then says what to run. Pictures of Nsight Compute's figures, which few learners
+Where only the H200 has records, there is nothing to choose, and every picture is the one in the notebooks.
+Where `gemm_course.records.folders` finds more GPUs, pictures of speeds offer all of them. If this picture's
+table lacks one, the picture says what to run. Pictures of Nsight Compute's figures, which few learners
 measure, offer only the GPUs that have some.
 """
 
@@ -31,15 +31,15 @@ _stamps: dict[str, Any] = {}
 
 
 class NotKnown(ValueError):
-    """A figure that the picture needs is not known of this GPU; the message says what to do."""
+    """The error for a figure that is not known of this GPU. Its message says what to do."""
 
 
 class Unmeasured(NoProfile):
-    """Nothing was profiled of a stage of the ladder; the message says which command does it."""
+    """The error for a stage of the ladder that was not profiled. Its message says which command does it."""
 
 
 def remembered(function: Callable) -> Any:
-    """Cache what is read from records until a learner's folders change."""
+    """Cache what a function reads from records until a learner's folders change."""
     cached = lru_cache(function)
     _remembered.append(cached)
     return cached
@@ -52,11 +52,11 @@ def shown(
     having: Callable[[Place], Any] | None = None,
     **options: Any,
 ) -> Explorer | Picture:
-    """Return what a ``see`` function shows: an Explorer if there are controls, else a Picture.
+    """Return what a ``see`` function shows, which is an Explorer if there are controls and else a Picture.
 
-    draw: takes the controls' values by name and ``on``, a Place. on: a GPU's name, None to choose it where
-    there are several. having: the records that a GPU must have to be offered. options: as Explorer takes
-    them. Raises UnknownGpu.
+    ``draw`` takes the controls' values by name and ``on``, a Place. ``on`` is a GPU's name, or None to choose
+    it where there are several. ``having`` returns the records that a GPU must have to be offered. ``options``
+    are those of Explorer. Raise UnknownGpu for an unknown GPU.
     """
     gpus = control(on, having)
     if gpus:
@@ -66,14 +66,20 @@ def shown(
 
 
 def of_gpus(make: Callable) -> Callable:
-    """Mark a function whose only control is the GPU: with one GPU it returns a Picture; nothing is stored."""
+    """Mark a function whose only control is the GPU.
+
+    With one GPU it returns a Picture, and nothing is stored.
+    """
     see = _calls.explorer(make)
     see.without_frames = True
     return see
 
 
 def control(on: str | None, having: Callable[[Place], Any] | None = None) -> dict[str, tuple]:
-    """Return the control for the GPU, as Explorer takes it; empty if a GPU is named or there is only one."""
+    """Return the control for the GPU, as Explorer takes it.
+
+    It is empty if ``on`` names a GPU or there is only one.
+    """
     look_again()
     if on is not None:
         return {}
@@ -85,12 +91,15 @@ def control(on: str | None, having: Callable[[Place], Any] | None = None) -> dic
 
 
 def named(on: str | None) -> Place:
-    """Return the GPU of that name, or the H200 without a name. Raises UnknownGpu."""
+    """Return the GPU of that name, or the H200 without a name. Raise UnknownGpu for an unknown one."""
     return SHIPPED if on is None else records.place(on)
 
 
 def or_sentence(draw: Callable[..., Picture]) -> Callable[..., Picture]:
-    """``draw``, with a sentence where a stage is not measured yet, or another GPU's figures lack it."""
+    """Return ``draw`` with a sentence in place of figures that are missing.
+
+    These are a stage that is not measured yet, or figures that another GPU lacks.
+    """
 
     def drawn(**state: Any) -> Picture:
         try:
@@ -106,7 +115,7 @@ def or_sentence(draw: Callable[..., Picture]) -> Callable[..., Picture]:
 
 
 def hardware(on: Place) -> Gpu | None:
-    """Return a GPU of the course's table, None if it is not there."""
+    """Return a GPU of the course's table, or None if it is not there."""
     return by_driver(on.gpu)
 
 
@@ -118,9 +127,9 @@ def not_in_the_table(gpu: str) -> str:
 def to_measure(what: str, on: Place, command: str) -> str:
     """Return a sentence that says what was not measured, and which command measures it.
 
-    command: of `gemm-course`, or of `python -m measuring`, which is in a clone of the course alone.
+    ``command`` is one of `gemm-course`, or of `python -m measuring`, which only a clone of the course has.
     """
-    yet = " yet" if on == SHIPPED else ""  # a stage of the ladder is bound to be measured there
+    yet = " yet" if on == SHIPPED else ""  # A stage of the ladder will be measured there.
     if command.split()[0] in MAINTAINERS:
         told = f"on that machine, in a clone of the course, `python -m measuring {command}`"
     else:
@@ -129,7 +138,10 @@ def to_measure(what: str, on: Place, command: str) -> str:
 
 
 def left_out(stages: Iterable[Stage], on: Place, command: str) -> str:
-    """Name the stages that were not measured on a GPU, and say why not or what measures them; "" for none."""
+    """Name the stages that were not measured on a GPU, and say why or what measures them.
+
+    Return "" for none.
+    """
     missing, gpu = list(stages), hardware(on)
     cannot = [each for each in missing if gpu and not has_instructions(each, gpu.compute_capability)]
     can = [each for each in missing if each not in cannot]
@@ -154,7 +166,7 @@ def look_again() -> None:
 
 
 def with_gpu(texts: list[str], controls: Any) -> list[str]:
-    """Return a state's texts; if it was saved before a GPU could be chosen, add the first GPU."""
+    """Return a state's texts, with the first GPU added if the state is from before a GPU could be chosen."""
     places: Mapping[str, Any] = controls.by_name
     if CONTROL in places and len(texts) == len(controls.all) - 1:
         at = list(places).index(CONTROL)

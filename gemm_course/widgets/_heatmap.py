@@ -1,4 +1,4 @@
-"""The heat map: measured TFLOPS over two tile sizes of a stage, with the others fixed or at their best."""
+"""Shows measured TFLOPS over two tile sizes of a stage, with the others fixed or at their best."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._gpus import shown
 from gemm_course.widgets._tiles import sliders
 
-_MOST = 9  # values of one size that fit side by side with their numbers
+_MOST = 9  # the most values of one size that fit side by side with their numbers
 OTHERS = ("fixed", "best")
 
 
@@ -24,11 +24,11 @@ def heatmap(
 ) -> Explorer | Picture:
     """Show the measured TFLOPS of a stage over two of its tile sizes, such as "TM" and "TN".
 
-    With ``others="fixed"`` there is a slider for every size: two of them move the chosen cell, the others fix
-    the remaining sizes. With ``others="best"`` a cell shows the fastest of all choices with its two sizes,
-    and the picture is returned. on: the GPU that was measured, such as "rtx_3060"; without it, it can be
-    chosen where there are several. Raises ValueError for a size that the stage does not have or cannot vary,
-    and for an unknown GPU.
+    With ``others="fixed"`` there is a slider for every size. Two of them move the chosen cell, and the others
+    fix the remaining sizes. With ``others="best"`` a cell shows the fastest of all choices with its two
+    sizes, and the picture is returned. ``on`` is the GPU that was measured, such as "rtx_3060". Without it,
+    it can be chosen where there are several. Raise ValueError for a size that the stage does not have or
+    cannot vary, and for an unknown GPU.
     """
     chosen = LADDER[stage]
     _check(chosen, down, across, others)
@@ -56,7 +56,7 @@ def _check(stage: Stage, down: str, across: str, others: str) -> None:
 def with_fixed_sizes(
     stage: Stage, down: str, across: str, chosen: Mapping[str, int], on: Place = SHIPPED
 ) -> Picture:
-    """Draw the map around a choice of tiles, every other size as chosen."""
+    """Draw the map around a choice of tiles, with every other size as chosen."""
     chosen = stage.complete(chosen)
 
     def cell(d: int, a: int) -> Cell:
@@ -107,7 +107,7 @@ def best_of_others(stage: Stage, down: str, across: str, on: Place = SHIPPED) ->
 
 
 def _axis(stage: Stage, size: str, around: int) -> Axis:
-    """Return the values of a size; if there are too many, only those around one of them."""
+    """Return the values of a size, or only those around ``around`` if there are too many."""
     values: Sequence[int] = stage.options[size]
     place = values.index(around) if around in values else 0
     first = max(0, min(place - _MOST // 2, len(values) - _MOST))

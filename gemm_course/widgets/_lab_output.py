@@ -1,11 +1,11 @@
-"""The output of an explorer that the browser draws: its parts, and the words where nothing can be moved.
+"""Makes the output of an explorer that the browser draws: its parts, and words where nothing can move.
 
-An output has three parts. The own MIME type holds a spec: the controls, with tables of what they offer, and
-where pictures come from. ``text/html`` is a still picture of the first state with its alt text, which is
-what every other reader shows, and a line that says how to get the controls. ``text/plain`` is the alt text.
+An output has three parts. The course's own MIME type holds a spec: the controls, with tables of what they
+offer, and where pictures come from. ``text/html`` is a still picture of the first state with its alt text,
+which every other reader shows, and a line that says how to get the controls. ``text/plain`` is the alt text.
 
-The browser takes the still from the output, and the others from the stored frames of this call if there are
-any, else from Python; `asked.answer` is the one function that it calls.
+The browser takes the still from the output. It takes the other pictures from the stored frames of this call
+if there are any, and else from Python. `asked.answer` is the one function that it calls.
 
 A static page uses the same script. It puts the spec and the still into one element,
 
@@ -68,7 +68,10 @@ def described(controls: Controls) -> list[dict[str, Any]]:
 
 
 def _same(stored: list[dict[str, Any]], controls: Controls) -> bool:
-    """Whether controls are those of stored frames: labels, and what does not depend on other controls."""
+    """Tell whether controls are those of stored frames, by their labels and their fixed options.
+
+    Options that depend on other controls are not compared.
+    """
     if [each["label"] for each in stored] != [control.label for control in controls.all]:
         return False
     pairs = zip(stored, controls.all, strict=True)
@@ -99,7 +102,7 @@ def _described(controls: Controls, control: Control) -> dict[str, Any]:
 
 
 def _short(texts: tuple[str, ...]) -> list[str] | dict[str, int]:
-    """Shorten whole numbers in equal steps to first, step and count; leave all else as it is."""
+    """Shorten whole numbers in equal steps to first, step and count. Return all else as a list."""
     numbers = [int(text) if text.isdecimal() and str(int(text)) == text else None for text in texts]
     if len(numbers) < 3 or None in numbers:
         return list(texts)

@@ -1,4 +1,4 @@
-"""Names for kernels that stand beside each other."""
+"""Names kernels that are shown side by side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Named(Protocol):
-    """A Compiled or a Profile: a kernel with its tiles as text, such as "BM=128 BN=128"."""
+    """A kernel with its tiles as text, such as "BM=128 BN=128". It is a Compiled or a Profile."""
 
     @property
     def name(self) -> str: ...
@@ -18,7 +18,7 @@ class Named(Protocol):
 
 
 def labels(kernels: Sequence[Named]) -> list[str]:
-    """Return the kernels' names; a name that occurs twice also gets the tile sizes that differ."""
+    """Return the kernels' names. A name that occurs twice also gets the tile sizes that differ."""
     often = Counter(kernel.name for kernel in kernels)
     return [" ".join([one.name, *(_own(one, kernels) if often[one.name] > 1 else ())]) for one in kernels]
 

@@ -1,4 +1,4 @@
-"""The ladder so far: every stage as published and as measured, and how many loads it makes."""
+"""Draws the ladder so far: every stage as published and as measured, and how many loads it makes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gemm_course.widgets import _gpus
 from gemm_course.widgets._costs import WIDE, cost_of_squares
 from gemm_course.widgets._explorer import Explorer
 
-SIZE = 4096  # TFLOPS were measured on matrices of this size
+SIZE = 4096  # the size of the matrices on which TFLOPS were measured
 H200 = SHIPPED.short
 PUBLISHED_ON = ("RTX 3090", "RTX A6000")
 BESIDE = "beside the H200"
@@ -29,9 +29,9 @@ _SHORT = {"float32": "fp32", "float16": "fp16"}
 def ladder(until: str | None = None, *, on: str | None = None) -> Explorer | Picture:
     """Draw the stages up to ``until``, or all: TFLOPS and share of cuBLAS on several GPUs, loads per FMA.
 
-    on: the GPU that stands beside the H200 and what others published, such as "rtx_3060"; without it, the one
-    that was measured besides, and where there are several, it can be chosen. Raises KeyError for an unknown
-    stage, ValueError for an unknown GPU.
+    ``on`` is the GPU that is shown beside the H200 and the published figures, such as "rtx_3060". Without it,
+    it is the other GPU that was measured, and where there are several, it can be chosen. Raise KeyError for
+    an unknown stage, and ValueError for an unknown GPU.
     """
     stages = up_to(until)
     if on is not None:
@@ -60,7 +60,7 @@ def draw(stages: list[Stage], on: Place = SHIPPED) -> Picture:
 
 
 def up_to(until: str | None) -> list[Stage]:
-    """Return the stages of the ladder in order, up to and including the one named."""
+    """Return the stages of the ladder in order, up to and including ``until``, or all without it."""
     stages = list(LADDER)
     return stages if until is None else stages[: stages.index(LADDER[until]) + 1]
 
@@ -81,24 +81,24 @@ def _group(stage: Stage) -> str:
 
 
 def speed_of(stage: Stage, on: Place = SHIPPED) -> float | None:
-    """Return the TFLOPS measured for a stage with its default tiles, None if there are none yet."""
+    """Return the TFLOPS measured for a stage with its default tiles, or None if there are none yet."""
     speed = _speed(stage, on.short, on)
     return speed.tflops if speed else None
 
 
 def cublas_of(stage: Stage, on: Place = SHIPPED) -> float | None:
-    """Return the TFLOPS measured for cuBLAS with a stage's dtypes, None if there are none yet."""
+    """Return the TFLOPS measured for cuBLAS with a stage's dtypes, or None if there are none yet."""
     return _cublas(_kind(stage), on.short, on)
 
 
 def provenance(stages: Iterable[Stage], *others: pd.DataFrame, on: Place = SHIPPED) -> str:
-    """Return where a GPU's figures of some stages, and ``others`` beside them, come from, in one line."""
+    """Return in one line where a GPU's figures of some stages come from, and those of ``others``."""
     rows = [_recorded(on, *kind) for kind in sorted({_kind(stage) for stage in stages})]
     return records.provenance(pd.concat([*rows, *others]))
 
 
 def _measured_on(on: Place) -> dict[str, Place | None]:
-    """Return the GPUs of the figure by name, with the folder of those that were measured."""
+    """Return the GPUs of the figure by name, with the place of those that were measured."""
     published = dict.fromkeys(PUBLISHED_ON)
     if on == SHIPPED:
         return {H200: SHIPPED, **published}

@@ -1,4 +1,4 @@
-"""What limits a profiled kernel and how fast it was, in a line."""
+"""Says in a line what limits a profiled kernel and how fast it was."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from gemm_course.profiles import Profile, verdict
 
 
 def limit_in_words(profile: Profile) -> str:
-    """Return the first sentence of the verdict, and the speed of the profiled launch; "" without figures."""
+    """Return the first sentence of the verdict, and the speed of the profiled launch.
+
+    Return "" without figures.
+    """
     return " ".join(filter(None, (_limit(profile), _speed(profile))))
 
 
@@ -30,7 +33,7 @@ def _speed(profile: Profile) -> str:
 
 
 def _peak(profile: Profile) -> tuple[float | None, str]:
-    """The peak of the units that compute, in TFLOPS, None if it is not known, and its name."""
+    """Return the peak of the units that compute, in TFLOPS or None if unknown, and its name."""
     gpu = by_driver(profile.measured["gpu"])
     if profile.code.work == TENSOR_CORE:
         return gpu and gpu.fp16_tensor_tflops, "FP16 Tensor Core peak"

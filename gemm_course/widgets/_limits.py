@@ -1,4 +1,4 @@
-"""What limits stages of the ladder, or a learner's own kernel, from recorded profiles."""
+"""Draws what limits stages of the ladder, or a learner's own kernel, from recorded profiles."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from gemm_course.widgets._gpus import of_gpus, shown
 from gemm_course.widgets._labels import labels
 from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unprofiled, unusual_tiles
 
-RUNS = 3  # at most this many changes of the limit are told with the kernels' names
-RARE = 1 / 6  # a limit of fewer than this share of the kernels is told last
+RUNS = 3  # the most changes of the limit that are told with the kernels' names
+RARE = 1 / 6  # a limit of less than this share of the kernels is told last
 
 
 @of_gpus
@@ -30,12 +30,13 @@ def limits(
 ) -> Explorer | Picture:
     """Draw how busy each part of the GPU is with each kernel, what limits it and what would be next.
 
-    kernels, size: as in `waits`; without any kernel, all stages of which there is a profile.
+    ``kernels`` and ``size`` are as in `waits`. Without any kernel, all stages with a profile are drawn.
 
-    on: the GPU that was profiled, such as "rtx_3060"; without it, it can be chosen where there are several.
+    ``on`` is the GPU that was profiled, such as "rtx_3060". Without it, it can be chosen where there are
+    several.
 
-    Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples, and for
-    an unknown GPU.
+    Raise NoProfile, a LookupError, with what is recorded. Raise ValueError for a profile without samples, and
+    for an unknown GPU.
     """
     if kernels and all(
         isinstance(kernel, Profile) for kernel in kernels
@@ -56,7 +57,7 @@ def draw(kernels: Sequence[Kernel], size: int | tuple[int, int, int], on: Place 
 
 
 def _answer(rows: Sequence[Row]) -> str:
-    """Return the title: one kernel's limit, or how the limit changes from kernel to kernel."""
+    """Return the title, which is one kernel's limit, or how the limit changes from kernel to kernel."""
     if len(rows) == 1:
         return f"{rows[0].label}: {_limit(rows[0].verdict)}"
     rows, stage = _shorter(rows)
@@ -71,7 +72,10 @@ def _answer(rows: Sequence[Row]) -> str:
 
 
 def _counted(counts: Counter[str]) -> str:
-    """Count the kernels with each limit, in the order in which limits first come; rare ones last."""
+    """Count the kernels with each limit.
+
+    The order is that in which limits first come, with rare ones last.
+    """
     kernels = counts.total()
     least = min(RARE * kernels, max(counts.values()))
     usual = [name for name in counts if counts[name] >= least]
@@ -95,7 +99,7 @@ def _called(found: Verdict) -> str:
 
 
 def _same(rows: Sequence[Row]) -> str:
-    """The answer for kernels with the same limit."""
+    """Return the title for kernels with the same limit."""
     found = [row.verdict for row in rows]
     if found[0].waiting:
         return f"In all of them waiting is the limit: no part is busy in {percent(LIMIT)} of the clocks"
@@ -110,7 +114,10 @@ def _from_to(rows: Sequence[Row]) -> str:
 
 
 def _shorter(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
-    """Name three or more choices of tiles of one stage: the stage once, then their tiles alone."""
+    """Shorten the labels of three or more choices of tiles of one stage to their tiles.
+
+    Return the rows, and the stage's name for the title, or "" if nothing was shortened.
+    """
     names, tiles = zip(*(row.label.partition(" ")[::2] for row in rows), strict=True)
     if len(rows) < 3 or len(set(names)) > 1 or not all(tiles):
         return rows, ""

@@ -1,4 +1,4 @@
-"""What the main loop consists of, and whether the GPU can issue it fast enough."""
+"""Says what the main loop consists of, and whether the GPU can issue it fast enough."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from gemm_course.profiles.words import percent
 
 
 def busy_clocks(code: Compiled, loop: Loop) -> float | None:
-    """Return the least time for which its multiply-adds or products keep their unit busy; None if unknown."""
+    """Return the least clocks for which the loop's multiply-adds or products keep their unit busy.
+
+    Return None if that is unknown.
+    """
     clocks = [least_clocks(row.opcode, code.compute_capability) for row in loop.rows if row.kind == loop.work]
     return None if None in clocks else sum(clocks)
 
 
 def loop_in_words(code: Compiled, busy_share: float | None = None) -> str:
-    """Say it in a sentence or two. busy_share: the part of the clocks in which Tensor Cores were busy."""
+    """Describe the main loop in a sentence or two.
+
+    ``busy_share`` is the share of the clocks in which Tensor Cores were busy, or None.
+    """
     loop = code.loop
     if loop is None:
         return f"There is no loop with {PLURALS[code.work]}."
@@ -34,7 +40,7 @@ def loop_in_words(code: Compiled, busy_share: float | None = None) -> str:
 
 
 def _limit(busy: float | None, issued: int, peak: str) -> str:
-    """Say what one instruction per clock allows; "" if that is not known."""
+    """Say what one instruction per clock allows. Return "" if that is not known."""
     if busy is None:
         return ""
     why = "a scheduler issues one instruction per clock"

@@ -1,4 +1,4 @@
-"""A GPU in one picture."""
+"""Draws what a GPU consists of."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gemm_course.widgets._gpus import NotKnown, hardware, not_in_the_table, of_g
 def machine(*, on: str | None = None) -> Explorer | Picture:
     """Draw what a GPU consists of: multiprocessors with schedulers, registers and L1; L2; DRAM.
 
-    on: the GPU, such as "rtx_3060", the H200 without it; where several were measured, it can be chosen.
-    Raises UnknownGpu.
+    ``on`` is the GPU, such as "rtx_3060", and the H200 without it. Where several were measured, it can be
+    chosen. Raise UnknownGpu for an unknown one.
     """
     return shown(draw, on)
 
 
 def draw(on: Place) -> Picture:
-    """Draw a GPU by its data sheet, and L2 as it was measured. Raises NotKnown without a data sheet."""
+    """Draw a GPU by its data sheet, and L2 as it was measured. Raise NotKnown without a data sheet."""
     gpu = hardware(on)
     if gpu is None:
         raise NotKnown(not_in_the_table(on.short))

@@ -1,4 +1,4 @@
-"""The machine code of a stage or of your own kernel, line by line, with what was measured of it."""
+"""Shows the machine code of a stage or of your own kernel, line by line, with what was measured of it."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def machine_code(
 ) -> Choosable | Text:
     """Show source and machine code side by side: choose a line, and see the instructions that it became.
 
-    subject: a stage of the ladder or its name, with tiles to change from its defaults; your kernel, followed
-    by example arguments as for `compiled`; a `Compiled` or a `Profile`. If a profile was recorded under this
-    name, its code and its measurements are shown. compute_capability: 9.0 unless you say otherwise. on: the
-    GPU that was profiled, such as "rtx_3060", the H200 without it.
+    ``subject`` is a stage of the ladder or its name, with ``tiles`` to change from its defaults; your kernel,
+    followed by example arguments as for `compiled`; a `Compiled`; or a `Profile`. If a profile was recorded
+    under this name, its code and its measurements are shown. ``compute_capability`` is 9.0 unless you say
+    otherwise. ``on`` is the GPU that was profiled, such as "rtx_3060", and the H200 without it.
 
-    What cannot be compiled, here or at all, or was not profiled on the GPU that you name, is answered with a
-    sentence. Raises IllegalTiles; ValueError for an unknown GPU.
+    A sentence answers if the code cannot be compiled, here or at all, or was not profiled on the GPU that you
+    name. Raise IllegalTiles for illegal tiles, and ValueError for an unknown GPU.
     """
     if isinstance(subject, Profile):
         return of_profile(subject)
@@ -72,7 +72,7 @@ def machine_code(
 def _profile(
     subject: Any, tiles: Mapping | None, capability: tuple[int, int] | str | None, on: Place
 ) -> Profile | None:
-    """The profile of a stage's code for this compute capability, if one was recorded."""
+    """Return the profile of a stage's code for this compute capability, or None if none was recorded."""
     if not isinstance(subject, (str, Stage)):
         return None
     try:
@@ -94,7 +94,7 @@ def of_code(code: Compiled) -> Choosable:
 
 
 def of_profile(profile: Profile) -> Choosable:
-    """Show the machine code that ran, with how often and where warps waited."""
+    """Show the machine code that ran, with how often it ran and where warps waited."""
     code = profile.code
     functions = _functions(code, profile.sources, profile)
     chosen = max(_choosable(functions), key=lambda line: line.waited)
@@ -118,7 +118,7 @@ def _most_of_the_loop(functions: list[Function]) -> Line:
 
 
 def _named(line: Line, functions: list[Function]) -> str:
-    """Name the line, with its function if that is not the kernel itself."""
+    """Name a line, with its function if that is not the kernel itself."""
     if not line.number:
         return "instructions of no line"
     (function,) = (each for each in functions if any(one is line for one in each.lines))
@@ -179,7 +179,7 @@ def _place(file: str) -> str:
 
 
 def _by_place(code: Compiled, profile: Profile | None) -> dict[tuple[str, int], list[Machine]]:
-    """The instructions of each file and line, in the order in which lines first come."""
+    """Return the instructions of each file and line, in the order in which lines first come."""
     in_loop = code.loop.addresses if code.loop else frozenset()
     measured = _measured(profile) if profile else [{}] * len(code.rows)
     found: dict[tuple[str, int], list[Machine]] = {}
@@ -191,7 +191,7 @@ def _by_place(code: Compiled, profile: Profile | None) -> dict[tuple[str, int], 
 
 
 def _measured(profile: Profile) -> list[dict[str, Any]]:
-    """Return what was measured of each instruction, as `Machine` takes it."""
+    """Return what was measured of each instruction, as arguments for `Machine`."""
     frame, all_time = profile.instructions, max(profile.samples, 1)
     found = []
     for row in frame[["executed", *WAITS]].to_dict("records"):

@@ -1,6 +1,7 @@
-"""The recorded sweep of a GPU, looked up by stage and tiles.
+"""Looks up the recorded sweep of a GPU by stage and tiles.
 
-What was not measured is not guessed from neighbours. ``on``: the GPU that it was measured on.
+Tiles that were not measured have no figures, and none are guessed from neighbours. ``on`` is everywhere the
+GPU that was measured.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from gemm_course.kernels import LADDER, Stage
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._gpus import left_out, remembered
 
-SIZE = 4096  # the sweep measured square matrices of this size
+SIZE = 4096  # the size of the square matrices that the sweep measured
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One choice of tiles and what the sweep recorded for it; None if it could not be measured."""
+    """One choice of tiles and what the sweep recorded for it.
+
+    ``tflops`` is None if the choice could not be measured.
+    """
 
     tiles: Mapping[str, int]
     tflops: float | None
@@ -59,7 +63,7 @@ def nearest(stage: Stage, tiles: Mapping[str, int], count: int, on: Place = SHIP
 
 
 def steps(stage: Stage, here: Mapping[str, int], there: Mapping[str, int]) -> int:
-    """Return how many slider steps lie between two choices, summed over all sliders."""
+    """Count the slider steps between two choices, summed over all sliders."""
     return sum(abs(_place(stage, name, here[name]) - _place(stage, name, there[name])) for name in there)
 
 
@@ -107,7 +111,7 @@ def _rows(name: str, on: Place = SHIPPED):
 
 
 def _known(stage: Stage, on: Place = SHIPPED) -> dict[tuple[int, ...], Choice]:
-    """Return a stage's recorded choices; a learner's own has none."""
+    """Return a stage's recorded choices by their sizes. A learner's own stage has none."""
     return _choices(stage.name, on) if stage.name in LADDER else {}
 
 

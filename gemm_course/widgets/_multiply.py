@@ -1,4 +1,4 @@
-"""One multiplication, from an element of C up to a block; the picture that opens every notebook."""
+"""Draws one multiplication, from an element of C up to a block, as the picture that opens every notebook."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from lockstep import Watch, emulate
 class Example:
     """A small multiplication by a stage: its shape (m, n, k) and tiles, and the elements of C to choose from.
 
-    level: where the picture opens. copies: whether copying into shared memory is a step of its own. at_once:
-    steps along k of one operation. says: the stage's idea. element: where the picture opens, if that is not
-    the last of the choice. opens: the step that is shown first, if that is not the usual one. counts_sectors:
-    whether the title says in how many sectors the numbers lie.
+    ``level`` is where the picture opens. ``copies`` tells whether copying into shared memory is a step of its
+    own. ``at_once`` is the number of steps along k of one operation. ``says`` is the stage's idea.
+    ``element`` is where the picture opens, if that is not the last of the choice. ``opens`` is the step that
+    is shown first, if that is not the usual one. ``counts_sectors`` tells whether the title says in how many
+    sectors the numbers lie.
     """
 
     stage: str
@@ -41,18 +42,21 @@ class Example:
 
     @property
     def seen_first(self) -> tuple[int, int]:
-        """Return the element of C that is chosen first."""
+        """The element of C that is chosen first."""
         return self.element or (self.rows[-1], self.columns[-1])
 
     @property
     def steps(self) -> int:
-        """Return how many steps a block takes along k, and how many to copy."""
+        """The number of steps of a block, those along k and those that copy."""
         k = self.shape[2]
         return k // self.at_once + (k // self.tiles["BK"] if self.copies else 0)
 
     @property
     def first(self) -> int:
-        """Return the step that is shown first: step 0, or step 3 where each step is one along k."""
+        """The step that is shown first.
+
+        Unless the example says otherwise, it is 0, or 3 where each step is one along k.
+        """
         if self.opens is not None:
             return self.opens
         return 0 if self.copies or self.at_once > 1 else 3
@@ -64,7 +68,7 @@ class Example:
 
 
 WORDS = "Or click on an element of C."
-_STORED = 2048  # this many states are stored of the example whose elements can all be chosen
+_STORED = 2048  # the number of stored states of the example whose elements can all be chosen
 _SQUARE = {"BM": 32, "BN": 32, "BK": 8, "TM": 4, "TN": 4}
 EXAMPLES = {
     "": Example(
@@ -163,8 +167,8 @@ EXAMPLES = {
 def multiply(stage: str = "") -> StepThrough:
     """Show how C = A · B is made: by an element, a thread, a warp and a block, step by step along k.
 
-    ``stage`` is the name of one of EXAMPLES; without it, the matrices are small and their numbers are shown.
-    Raises ValueError for a stage that has no example.
+    ``stage`` is the name of one of EXAMPLES. Without it, the matrices are small and their numbers are shown.
+    Raise ValueError for a stage that has no example.
     """
     if stage not in EXAMPLES:
         known = ", ".join(name for name in EXAMPLES if name)

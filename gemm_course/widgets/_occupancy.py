@@ -1,4 +1,4 @@
-"""A multiprocessor as four tanks that blocks of a kernel fill until one tank is full."""
+"""Shows a multiprocessor as four tanks that blocks of a kernel fill until one tank is full."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from gemm_course.widgets._slots_in_words import busy_in_words
 from lockstep import LaunchError
 from lockstep.limits import LIMITS, profile
 
-OFFERED = ("H200", "A100", "RTX 3090")  # the ladder's machine code is on record for them
-_SAME = ("GROUP", "BLOCKS", "CUT")  # these sizes do not change what a block takes
+OFFERED = ("H200", "A100", "RTX 3090")  # the GPUs for which the ladder's machine code is on record
+_SAME = ("GROUP", "BLOCKS", "CUT")  # sizes that do not change what a block takes
 COMPILE = "compile these tiles"
-_LEFT_OUT = [*range(9), ("all", 99)]  # blocks to leave out of a full SM; 99 is more than it can hold
+# Numbers of blocks to leave out of a full SM; 99 is more than it can hold.
+_LEFT_OUT = [*range(9), ("all", 99)]
 LOOKED_UP = "The sliders look them up; only tiles that are not on record need the compiler."
 Capability = tuple[int, int]  # a compute capability
 
@@ -40,11 +41,11 @@ def occupancy(
 ) -> Explorer:
     """Show how many blocks of a kernel an SM holds, and which of its resources they use up.
 
-    subject: a stage of the ladder, with sliders that begin at ``tiles``, on a GPU such as "H200", "A100" or
-    "RTX 3090", or one that was measured, such as "rtx_3060"; or what `compiled` returned, with the threads of
-    its ``block`` as a number or a tuple. GPUs that were measured are offered as well. Raises ValueError for a
-    GPU that cannot run the stage, or if a block size is needed; KeyError for an unknown stage; LaunchError
-    for an unknown GPU.
+    ``subject`` is a stage of the ladder, with sliders that begin at ``tiles``, or what `compiled` returned,
+    with the threads of its ``block`` as a number or a tuple. ``gpu`` is a GPU such as "H200", "A100" or "RTX
+    3090", or one that was measured, such as "rtx_3060". GPUs that were measured are offered as well. Raise
+    ValueError for a GPU that cannot run the stage, or if a block size is needed. Raise KeyError for an
+    unknown stage, and LaunchError for an unknown GPU.
     """
     look_again()
     if isinstance(subject, Compiled):
@@ -60,7 +61,7 @@ def occupancy(
 def _filled(
     subject: OfStage | OfCode, gpus: Mapping[str, Capability | None], gpu: str, sliders: Mapping[str, tuple]
 ) -> Explorer:
-    """Return the explorer of an SM full of blocks: choose a GPU and tiles, and leave blocks out."""
+    """Return the explorer of a full SM, with controls for the GPU, the tiles and the blocks to leave out."""
 
     def picture(gpu: str, left_out: int, **tiles: int) -> Picture:
         if gpus[gpu] is None:
@@ -92,7 +93,7 @@ def draw(
     capability: Capability,
     left_out: int = 0,
 ) -> Picture:
-    """Draw the tanks of an SM with as many blocks of a kernel in it as fit, but those ``left_out``."""
+    """Draw the tanks of an SM with as many blocks of a kernel as fit, less those ``left_out``."""
     if broken := subject.broken(tiles):
         return figure.refused("These tiles cannot run", f"{subject.name(tiles)}.", broken)
     return figure.tanks(_contents(subject, gpu, tiles, capability, left_out))
@@ -114,13 +115,13 @@ def _contents(subject, gpu: str, tiles, capability: Capability, left_out: int = 
 
 
 def _room_for_warps(held: Sequence[Tank], full: int) -> bool:
-    """Whether an SM that is full of blocks has room for more warps."""
+    """Tell whether an SM that is full of blocks has room for more warps."""
     (threads,) = (tank for tank in held if tank.name == "threads")
     return full > 0 and threads.left(full) > 0
 
 
 def _fewer_registers(threads: int, blocks: int, capability: Capability) -> int:
-    """Return the registers per thread that let an SM hold this many blocks; 0 if none do."""
+    """Return the registers per thread that let an SM hold this many blocks, or 0 if none do."""
     if blocks * threads > LIMITS[capability].threads:
         return 0
     return most_registers(threads, blocks, capability)
@@ -138,21 +139,27 @@ def _granularity(held: Sequence[Tank], limits) -> str:
 
 
 def _threads(code: Compiled, block: int | Sequence[int] | None) -> int:
-    """Return the threads of a block. Raises ValueError if they are not known."""
+    """Return the threads of a block. Raise ValueError if they are not known."""
     if block is None:
         raise ValueError(f"how many threads does a block of {code.name} have? Pass block=256, for example.")
     return math.prod(block) if isinstance(block, Sequence) else int(block)
 
 
 def _gpu_of(code: Compiled) -> tuple[str, Capability]:
-    """Return the first GPU of the table with the code's compute capability, or else the capability."""
+    """Return the first GPU of the table with the code's compute capability, or else that capability in words.
+
+    Return the capability beside it.
+    """
     capability = code.compute_capability
     named = (name for name, gpu in GPUS.items() if gpu.compute_capability == capability)
     return next(named, f"GPU of compute capability {shown(capability)}"), capability
 
 
 def _named(gpu: str) -> str:
-    """Return the GPU's name in the course's table, or else in the records. Raises LaunchError."""
+    """Return the GPU's name in the course's table, or else in the records.
+
+    Raise LaunchError if neither has it.
+    """
     try:
         known = profile(gpu)
     except LaunchError as reason:
@@ -185,9 +192,10 @@ def _not_known(gpu: str) -> str:
 
 
 def _gpus(stage: Stage, wanted: str) -> dict[str, Capability | None]:
-    """Return the GPUs that can run a stage, with the wanted one and those that were measured.
+    """Return the compute capabilities of the GPUs that can run a stage, by name.
 
-    None for what is not in the course's table. Raises ValueError if the wanted one cannot.
+    The wanted GPU and those that were measured are among them. A GPU that the course's table lacks has None.
+    Raise ValueError if the wanted one cannot run the stage.
     """
     if not _runs(stage, wanted):
         needed = shown(stage.compute_capability)
@@ -197,12 +205,12 @@ def _gpus(stage: Stage, wanted: str) -> dict[str, Capability | None]:
 
 
 def _runs(stage: Stage, gpu: str) -> bool:
-    """Whether a GPU has the instructions of a stage; how much shared memory it needs does not count."""
+    """Tell whether a GPU has the instructions of a stage. How much shared memory it needs does not count."""
     return gpu not in GPUS or has_instructions(stage, GPUS[gpu].compute_capability)
 
 
 def _sliders(stage: Stage, chosen: Mapping[str, int]) -> dict[str, tuple]:
-    """A slider for each tile size that matters, as Controls takes it."""
+    """Return a slider for each tile size that matters, as Controls takes it."""
     return {
         size: (size, sorted({*options, chosen[size]}), chosen[size])
         for size, options in stage.options.items()

@@ -1,4 +1,4 @@
-"""What a ring of slots hides: copies and products of a block on one line of time."""
+"""Shows what a ring of slots hides, by a block's copies and products on one line of time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COPIES = (2, 4, 6, 8, 12, 14)
 
 @explorer
 def overlap() -> Explorer:
-    """Show when a block copies and when it multiplies, with a number of slots for tiles."""
+    """Show when a block copies and when it multiplies, for a chosen number of slots for tiles."""
     return Explorer(
         lambda slots, copy: figure.timeline(slots, copy, MULTIPLY),
         {

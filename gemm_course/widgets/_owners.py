@@ -1,4 +1,4 @@
-"""The owner map of the warp-tiled kernels, from the block down to one thread."""
+"""Shows the owner map of the warp-tiled kernels, from the block down to one thread."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ KERNELS = {
     "warp_tiled: 4 × 8 lanes": ("warp_tiled", {**_V06, "TM": 8, "TN": 4}),
     "warp_tiled: 8 × 8 results": ("warp_tiled", {**_V06, "BN": 2 * BLOCK, "WM": BLOCK, "TM": 8, "TN": 8}),
 }
-_STORED = 1300  # this many states include each lane of each kernel
+_STORED = 1300  # the number of stored states, which include each lane of each kernel
 
 
 @explorer
 def owners(mine: Callable | None = None) -> Explorer:
     """Show who stores which element of a block's tile: for the block, a warp, a sub-tile or a thread.
 
-    ``mine``: your own function. Either (tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...], as in exercise
-    07.2: its map is shown for the tiles of document 003's kernel. Or the factory of a kernel,
-    (BM, BN, BK, WM, WN, TM, TN) -> kernel, as in exercise 07.7: what the kernel stores, for the tiles of v06.
+    ``mine`` is your own function. It may be (tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...], as in
+    exercise 07.2. Then its map is shown for the tiles of document 003's kernel. Or it is the factory of a
+    kernel, (BM, BN, BK, WM, WN, TM, TN) -> kernel, as in exercise 07.7. Then what the kernel stores is shown,
+    for the tiles of v06.
     """
     maps = _own_maps(mine) if mine else {name: owner_map(name) for name in KERNELS}
     first = list(maps)[
@@ -49,19 +50,23 @@ def owners(mine: Callable | None = None) -> Explorer:
 
 
 def _colours(chosen: Mapping) -> Sequence[str]:
-    """Offer one colouring for a single thread, whose results all have the same colour."""
+    """Return the colourings to choose from. A single thread has one, since its results all look the same."""
     return figure.COLOURS[:1] if chosen["level"] == "thread" else figure.COLOURS
 
 
 def _own_maps(mine: Callable) -> dict[str, OwnerMap]:
-    """Return a learner's maps. They are made now, so that no slider waits for them."""
+    """Return a learner's maps. They are made at once, so that no slider waits for them."""
     if parameters_of(mine)[:1] == ["BM"]:
         return {name: kernel_map(name, mine) for name in KERNELS if KERNELS[name][0] == "warp_tiled"}
     return {name: own_map(name, mine) for name in KERNELS if KERNELS[name][0] == "warp_tiled_tm1"}
 
 
 def draw(kernel: str, level: str, colour: str, warp: int, lane: int) -> Picture:
-    """Draw one view: a name of KERNELS, a level, a colouring, and the marked thread."""
+    """Draw one view.
+
+    ``kernel`` is a name of KERNELS. ``level`` and ``colour`` say what is shown and how. ``warp`` and ``lane``
+    are the marked thread.
+    """
     return figure.draw(owner_map(kernel), level, colour, warp, lane)
 
 
@@ -81,7 +86,7 @@ def kernel_map(kernel: str, make: Callable) -> OwnerMap:
 def own_map(kernel: str, elements: Callable) -> OwnerMap:
     """Return the owner map that a learner's function describes, for the tiles of one of KERNELS.
 
-    Raises NotShown if it gives anything but pairs of whole numbers.
+    Raise NotShown if it gives anything but pairs of whole numbers.
     """
     true, t = owner_map(kernel), KERNELS[kernel][1]
     sizes = {name: t[name] for name in ("BN", "WM", "WN", "TN", "WNITER")}
@@ -90,7 +95,7 @@ def own_map(kernel: str, elements: Callable) -> OwnerMap:
 
 
 def _places(elements: Callable, case: Mapping[str, int]) -> list[Place]:
-    """Return what a learner's function gives for a thread as pairs of ints; None and ... give no pairs."""
+    """Return the pairs of ints that a learner's function gives for a thread. None and ... give no pairs."""
     given = asked(elements, **case)
     if given is None or given is Ellipsis:
         return []

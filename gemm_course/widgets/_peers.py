@@ -1,4 +1,4 @@
-"""Another author's kernels, measured: each one with and without vector loads."""
+"""Draws another author's measured kernels, each one with and without vector loads."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ WIDE = "_vectorized"
 def vectorized_peers(*kernels: str, on: str | None = None) -> Explorer | Picture:
     """Draw the TFLOPS of document 004's author's CUDA C++ kernels, FP32, 4096³, each plain and vectorized.
 
-    kernels: such as "v02". on: the GPU that they were measured on; without it, it can be chosen where there
-    are several. Raises ValueError for a kernel that is not recorded in both forms, and for an unknown GPU.
+    ``kernels`` are names such as "v02". ``on`` is the GPU that they were measured on. Without it, it can be
+    chosen where there are several. Raise ValueError for a kernel that is not recorded in both forms, and for
+    an unknown GPU.
     """
     return shown(lambda on: draw(kernels, on), on, having=records.peers)
 
 
 def draw(kernels: Sequence[str], on: Place) -> Picture:
-    """Draw the kernels as measured on a GPU. Raises NotKnown if none was."""
+    """Draw the kernels as measured on a GPU. Raise NotKnown if none was measured."""
     rows = records.peers(on)
     if rows.empty and on != SHIPPED:
         raise NotKnown(

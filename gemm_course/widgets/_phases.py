@@ -1,4 +1,4 @@
-"""The phases of mbarriers: a producer and two consumers share a ring of slots; step through, and break it."""
+"""Steps through the phases of mbarriers, by which a producer and two consumers share a ring of slots."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SPEEDS = {"quick": QUICK, "slow": SLOW}
 def phases(mistake: str = model.NO_MISTAKE, slots: int = 2) -> StepThrough:
     """Step through a ring of slots with full and empty mbarriers, and break it.
 
-    mistake: the one at first, of "none", "consumers never flip parity", "producer does not wait",
-    "consumer 1 does not arrive", "expects more bytes", "expects fewer bytes" and
-    "producer starts with parity 0". slots: 2, 3 or 4, at first.
+    ``mistake`` is the one at first, of "none", "consumers never flip parity", "producer does not wait",
+    "consumer 1 does not arrive", "expects more bytes", "expects fewer bytes" and "producer starts with parity
+    0". ``slots`` is 2, 3 or 4, at first.
     """
     controls = {
         "mistake": ("mistake", list(model.MISTAKES), mistake),
@@ -31,7 +31,7 @@ def phases(mistake: str = model.NO_MISTAKE, slots: int = 2) -> StepThrough:
     return StepThrough(draw, lambda **chosen: len(run(**chosen)), controls, first=_FIRST)
 
 
-_FIRST = 9  # the first step shown without a mistake: a phase ends, and somebody waits
+_FIRST = 9  # the first step shown without a mistake, in which a phase ends and a warp waits
 
 
 def draw(step: int, mistake: str, slots: int, copies: str) -> Picture:
@@ -42,5 +42,5 @@ def draw(step: int, mistake: str, slots: int, copies: str) -> Picture:
 
 @lru_cache(64)
 def run(mistake: str, slots: int, copies: str) -> list[Moment]:
-    """Return all moments of a run; ``speed``, a key of SPEEDS, says how quick copies are."""
+    """Return all moments of a run. ``copies``, a key of SPEEDS, says how quick copies are."""
     return model.run(mistake, slots, TILES[slots], SPEEDS[copies])

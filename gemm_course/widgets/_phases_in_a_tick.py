@@ -1,4 +1,4 @@
-"""Tells what happens in a tick of the ring: the main event as a title, and what follows from it."""
+"""Tells what happens in a tick of the ring. The main event is the title, and a caption says what follows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_FIRST = (
 
 
 def _tellings(now: Moment) -> Iterator[tuple[str, str]]:
-    """Yield all that could be told, the most important first."""
+    """Yield a title and a caption for each event that could be told, the most important first."""
     if now.completed:
         yield _complete(now), " ".join(_over(now, *key) for key in now.completed)
     if now.landed:

@@ -1,4 +1,4 @@
-"""What the picture of phases says: who does what, which phase is over, and what a mistake leads to."""
+"""Says what the picture of phases shows: who does what, which phase is over, and what a mistake leads to."""
 
 from __future__ import annotations
 
@@ -88,7 +88,10 @@ def _why(now: Moment, mistake: str, tiles: int) -> str:
 
 
 def _never_asked(now: Moment) -> str:
-    """Only the producer arrives too early, since only "full" waits for bytes after its arrival."""
+    """Say that the producer arrived without having asked whether the slot is empty.
+
+    Only the producer can arrive too early, since only "full" waits for bytes after its arrival.
+    """
     wrong = now.wrong
     slot = wrong.slot if wrong else now.warps[0].op.slot
     barrier = now.barriers[model.EMPTY, slot]
@@ -119,7 +122,10 @@ def _does(warp: Warp, now: Moment, mistake: str) -> str:
 
 
 def _waiting(warp: Warp, barrier: Barrier) -> str:
-    """Say what a wait asked and what it was told; later in that tick the barrier may enter its next phase."""
+    """Say what a wait asked, and what the barrier answered.
+
+    The barrier may enter its next phase later in the same tick.
+    """
     op, since = warp.op, int(barrier.over(warp.op.parity) != warp.passed)
     asked = f"{op.barrier}[{op.slot}], parity {op.parity}"
     phase = barrier.phase - since
@@ -139,7 +145,7 @@ def _misread(now: Moment) -> str:
 
 
 def _copies(now: Moment) -> str:
-    """Return the words in full if there is room, otherwise as the picture names the parts."""
+    """Return the words in full if there is room, or else with the short names of the picture."""
     landed = [f"{each.part} of tile {each.tile}" for each in now.landed]
     tiles = Counter(each.tile for each in now.coming)
     coming = [f"tile {tile}" for tile, parts in tiles.items() if parts == len(PARTS)]

@@ -1,4 +1,4 @@
-"""The profiles that a picture is asked for, in each of the ways to name them, and where they come from."""
+"""Finds the profiles that a picture is asked for, in each way to name them, and says where they are from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemm_course.profiles import NoProfile, Profile, recorded
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._gpus import Unmeasured, left_out, to_measure
 
-FEW = 2500  # samples; with fewer, a share can be wrong by a percentage point or more: 1 / (2 √samples)
+FEW = 2500  # samples; with fewer, a share can be wrong by a percentage point or more, 1 / (2 √samples)
 
 Kernel = str | Stage | Profile | tuple[str | Stage, Mapping[str, int]] | Mapping[str, Mapping[str, int]]
 
@@ -21,13 +21,11 @@ Kernel = str | Stage | Profile | tuple[str | Stage, Mapping[str, int]] | Mapping
 def profiles_of(
     kernels: Sequence[Kernel], size: int | tuple[int, int, int], on: Place = SHIPPED
 ) -> list[Profile]:
-    """Return the profiles of kernels; without kernels, of all stages that have one at this size.
+    """Return the profiles of kernels or, without kernels, of all stages that have one at this size.
 
-    kernels: stages or their names, with default tiles; ("vectorized", {"TM": 8}) or
-    {"vectorized": {"TM": 8}}; profiles. size: m = n = k, or (m, n, k), of what is recorded.
-
-    on: the GPU that was recorded. Raises NoProfile with what is recorded; ValueError for a profile without
-    samples.
+    ``kernels`` are stages or their names, with default tiles; ("vectorized", {"TM": 8}) or {"vectorized":
+    {"TM": 8}}; or profiles. ``size`` is m = n = k, or (m, n, k), of what is recorded. ``on`` is the GPU that
+    was recorded. Raise NoProfile with what is recorded, and ValueError for a profile without samples.
     """
     found = [profile for kernel in kernels for profile in _profiles(kernel, size, on)]
     found = found or _whole_ladder(size, on)
@@ -74,7 +72,8 @@ def _whole_ladder(size: int | tuple[int, int, int], on: Place) -> list[Profile]:
     for stage in LADDER:
         try:
             found.append(_recorded(stage, None, size, on))
-        except NoProfile:  # The others are worth seeing; if there are none, the message below says so.
+        # The other kernels are worth showing. If there are none, the message below says so.
+        except NoProfile:
             continue
     if not found:
         where = "" if on == SHIPPED else f" on {on.an}; there, `gemm-course profile` makes them"
@@ -83,8 +82,9 @@ def _whole_ladder(size: int | tuple[int, int, int], on: Place) -> list[Profile]:
 
 
 def unprofiled(kernels: Sequence[Kernel], on: Place) -> str:
-    """Which stages a picture of the whole ladder lacks, and what measures them, a sentence after a space; ""
-    for none. What a learner's GPU lacks may be most of the ladder, and is left out without a word.
+    """Return a sentence after a space on the stages that a picture of the whole ladder lacks, or "" for none.
+
+    The sentence says what measures them. A learner's GPU may lack most of the ladder, and is not mentioned.
     """
     if kernels or on != SHIPPED:
         return ""
@@ -94,14 +94,17 @@ def unprofiled(kernels: Sequence[Kernel], on: Place) -> str:
 
 
 def unusual_tiles(profile: Profile) -> str:
-    """Return a profile's tiles as text, "" for its stage's usual ones; for pictures with little room."""
+    """Return a profile's tiles as text, for pictures with little room.
+
+    Return "" for its stage's usual tiles.
+    """
     stage = called(profile.name)
     usual = stage is not None and profile.tiles == tiles_text(stage.complete())
     return "" if usual else profile.tiles
 
 
 def note(profiles: Sequence[Profile]) -> str:
-    """Return size, GPU, versions and dates, and say if there are few samples."""
+    """Return size, GPU, versions and dates, and say so if there are few samples."""
     rows = pd.DataFrame([dict(profile.measured) for profile in profiles])
     shapes = dict.fromkeys(
         tuple(profile.measured[side] for side in "mnk") for profile in profiles if profile.measured["m"]

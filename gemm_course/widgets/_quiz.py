@@ -1,7 +1,7 @@
-"""Questions with replies: predictions before a picture, and a short quiz at the end of a chapter.
+"""Asks questions with replies: predictions before a picture, and a short quiz at the end of a chapter.
 
 The questions are in ``questions/*.toml``, one file per notebook. Every choice is a ``<details>`` with its
-reply inside, which a browser opens by itself: it needs no kernel and no script, in JupyterLab, on GitHub and
+reply inside, which a browser opens by itself. It needs no kernel and no script, in JupyterLab, on GitHub and
 on a page, and is still there when the notebook is opened again.
 """
 
@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 _FOLDER = Path(__file__).parent / "questions"
 _LETTERS = "abcdef"
 _MARKDOWN = MarkdownIt("commonmark", {"html": False})
-# Otherwise JupyterLab would take keys that are typed on a choice as its own.
+# Without the attribute, JupyterLab would take keys that are typed on a choice as its own.
 _CHOICE = (
     '<details style="margin: 2px 0 2px 1em">'
     '<summary style="cursor: pointer" data-lm-suppress-shortcuts="true">'
@@ -37,7 +37,7 @@ def questions(notebook: str) -> dict[str, dict]:
 
 
 def quiz(notebook: str) -> None:
-    """Ask the questions at the end of a chapter, such as "00"."""
+    """Ask the questions at the end of a chapter. ``notebook`` is its number, such as "00"."""
     for question in questions(notebook).values():
         if question["part"] == "quiz":
             ask(question)
@@ -55,7 +55,7 @@ def predict(name: str) -> None:
 
 
 def ask(question: dict) -> None:
-    """Ask one question; every choice has its own reply, and you may choose again."""
+    """Ask one question. Every choice has its own reply, and the reader may choose again."""
     options = list(zip(_LETTERS, question["options"]))
     choices = "".join(
         _CHOICE.format(letter=letter, text=_html(option["text"]), reply=_html(_said(option)))

@@ -1,4 +1,4 @@
-"""Document 002's example with a barrier missing and a thread held back: whose sum goes wrong, and why."""
+"""Shows document 002's example with a barrier missing and a thread held back, and whose sum goes wrong."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ A = np.array([[1, 2, 3, 4], [5, 6, 7, 8], [1, 3, 5, 7], [2, 4, 6, 8]], np.float3
 B = np.array([[2, 3, 1, 4], [4, 5, 2, 3], [6, 7, 3, 2], [8, 9, 4, 1]], np.float32)
 MISSING = {"none": None, "after loading": LOAD, "after computing": ADD}
 BUTTONS = {"after loading": "first, after loading", "after computing": "second, after computing"}
-_BARRIER = {LOAD: 0, ADD: 1}  # in the order of the source
+_BARRIER = {LOAD: 0, ADD: 1}  # counted in the order of the source
 THREADS = [(x, y) for y in range(TILE) for x in range(TILE)]
 NOBODY = "nobody"
-_LATE = 2.2  # the number of phases
-# Before which phase a thread is held back: its second load or, if nobody waits for it there, its first sum.
+_LATE = 2.2  # how long a thread is held back, in phases
+# A thread is held back before its second load or, if no thread waits for it there, its first sum.
 _BEFORE = {None: 2, LOAD: 2, ADD: 1}
 
 
@@ -34,7 +34,7 @@ _BEFORE = {None: 2, LOAD: 2, ADD: 1}
 def race(missing: str = "after loading") -> Explorer:
     """Show four threads of ``penny_xu_tile`` over time: take a barrier away, and hold one thread back.
 
-    missing: the barrier that is away at first, "none", "after loading" or "after computing".
+    ``missing`` is the barrier that is away at first: "none", "after loading" or "after computing".
     """
     late = [NOBODY, *(f"({x}, {y})" for x, y in THREADS)]
     controls = {
@@ -45,7 +45,10 @@ def race(missing: str = "after loading") -> Explorer:
 
 
 def draw(missing: str, late: str) -> Picture:
-    """Draw block (0, 0) without a barrier, a key of MISSING, and with a thread held back, or NOBODY."""
+    """Draw block (0, 0) without the barrier ``missing``, a key of MISSING.
+
+    ``late`` is the thread that is held back, or NOBODY.
+    """
     tracks, gates = run(missing, late)
     wrong = [track for track in tracks if track.wrong]
     sentences = [_explained(wrong, missing) if wrong else _all_right(MISSING[missing], late)]
@@ -70,7 +73,7 @@ def _programs():
 
 @lru_cache(2)
 def _race_of(kind: str):
-    """The first race that the emulator finds without the barrier after phases of this kind."""
+    """Return the first race that the emulator finds without the barrier after phases of this kind."""
     findings = _emulated(without_barriers(_kernel(), {_BARRIER[kind]})).findings
     return next(finding for finding in findings if finding.kind == "shared_race")
 
@@ -135,5 +138,5 @@ def _found(kind: str) -> str:
 
 
 def _statement(line: int) -> str:
-    """Return a line of the kernel as its text, which a reader can find; its number is that of a file."""
+    """Return the text of a kernel's line, which a reader can find, since its number is that of a file."""
     return linecache.getline(inspect.getsourcefile(_kernel().py_func), line).strip()

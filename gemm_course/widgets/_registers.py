@@ -1,4 +1,4 @@
-"""A thread's results in registers: sliders for its tile, its place in the block and the step along k."""
+"""Shows a thread's results in registers, with sliders for its tile, its place and the step along k."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._fitting import shown
 from lockstep import Watch, emulate
 
-# Tiles small enough to draw; the sliders set the thread's own sizes.
+# These tiles are small enough to draw. The sliders set the thread's own sizes.
 PLANS = {
     "thread_tiled_1d": {"BM": 16, "BN": 32, "BK": 16},
     "thread_tiled_2d": {"BM": 32, "BN": 32, "BK": 8},
 }
-_FIRST = {"thread_tiled_1d": (8,), "thread_tiled_2d": (4, 4)}  # the thread tile shown first
+_FIRST = {"thread_tiled_1d": (8,), "thread_tiled_2d": (4, 4)}  # the thread tile that is shown first
 _SIZES = (1, 2, 4, 8, 16)
-_OFFERED = 32  # with two sizes, one warp's threads can be chosen, so that all states can be stored
+# The number of threads to choose from with two sizes: one warp, so that all states can be stored.
+_OFFERED = 32
 
 
 @explorer
 def registers(name: str = "thread_tiled_1d") -> Explorer | None:
     """Show what a thread of ``name`` keeps in registers and reads in one step along k.
 
-    There is a picture for each stage in PLANS; another stage gets a sentence.
+    There is a picture for each stage in PLANS. For another stage, show a sentence.
     """
     why = "it is drawn for threads whose results are one column or one square"
     if not shown("registers", LADDER[name], lambda stage: stage.name in PLANS, why):
@@ -45,12 +46,12 @@ def registers(name: str = "thread_tiled_1d") -> Explorer | None:
 
 
 def draw(name: str, tile: Mapping[str, int], thread: int, p: int) -> Picture:
-    """Draw step ``p`` of ``thread`` of ``name``; ``tile`` has TM, and TN where the stage has one."""
+    """Draw step ``p`` of ``thread`` of ``name``. ``tile`` has TM, and TN where the stage has one."""
     return figure.one_step(_work(name, tuple(tile.items()), thread // 32), thread, p, PLANS[name])
 
 
 def _legal(name: str, sizes: tuple[str, ...]) -> list[tuple[int, ...]]:
-    """The thread tiles into which the plan's block can be divided, as tuples in the order of ``sizes``."""
+    """Return the thread tiles that can divide the plan's block, as tuples in the order of ``sizes``."""
     tried = [(m,) for m in _SIZES] if len(sizes) == 1 else [(m, n) for m in _SIZES for n in _SIZES]
     return [t for t in tried if not LADDER[name].rules({**PLANS[name], **dict(zip(sizes, t))})]
 

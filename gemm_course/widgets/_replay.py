@@ -1,7 +1,7 @@
-"""A tiled kernel's run, replayed with one thread late: what each thread reads then, and what it adds up.
+"""Replays a tiled kernel's run with one thread late, to find what each thread reads then and adds up.
 
 The emulator runs all threads of a block in lock-step. Its trace says which elements each thread stores and
-reads, and between which barriers, with the numbers; the replay puts these in another order.
+reads, with which numbers, and between which barriers. The replay puts these in another order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Cell = tuple[str, tuple[int, int]]  # a shared array and an element of it
 
 
 class Stored(NamedTuple):
-    """A store: the time, the number, and the thread."""
+    """A store with its time, its number and its thread."""
 
     time: float
     value: int
@@ -26,7 +26,7 @@ class Stored(NamedTuple):
 
 @dataclass
 class Phase:
-    """What a thread does between two barriers: elements that it stores, with numbers, and those it reads."""
+    """The accesses of a thread between two barriers: the elements that it stores and those that it reads."""
 
     stores: dict[Cell, int] = field(default_factory=dict)
     reads: list[tuple[Cell, int]] = field(
@@ -39,7 +39,7 @@ class Phase:
 
 
 def phases(trace, thread: int) -> list[Phase]:
-    """Cut a thread's part of the emulator's trace at the barriers; accesses to global memory are left out."""
+    """Cut a thread's part of the emulator's trace at the barriers. Leave out accesses to global memory."""
     found = [Phase()]
     for row in trace[trace["thread"] == thread].itertuples(index=False):
         if row.op == "barrier":
@@ -53,10 +53,10 @@ def phases(trace, thread: int) -> list[Phase]:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The times at which things happen, if a phase takes a unit of time.
+    """The times at which the phases of threads begin, if a phase takes a unit of time.
 
-    missing: which barriers are not there, by the kind of the phases that they end. late: a thread's number,
-    or None; it is late ``by`` so many units ``before`` this phase.
+    ``missing`` names the barriers that are left out, by the kind of the phases that they end. ``late`` is a
+    thread's number, or None. That thread is late by ``by`` units before the phase ``before``.
     """
 
     missing: frozenset[str]
@@ -65,7 +65,7 @@ class Schedule:
     by: float
 
     def times(self, kinds: list[str], threads: int) -> tuple[list[list[float]], list[Gate]]:
-        """Return when each thread begins each phase, and the barriers."""
+        """Return when each thread begins each phase, and the barriers as gates."""
         begins: list[list[float]] = [[] for _ in range(threads)]
         ready, gates = [0.0] * threads, []
         for number, kind in enumerate(kinds):
@@ -84,9 +84,9 @@ class Schedule:
 def replay(
     programs: Mapping[tuple[int, int], list[Phase]], schedule: Schedule
 ) -> tuple[list[Track], list[Gate]]:
-    """Run the threads (x, y) by a schedule: a phase stores at its end and reads at its beginning.
+    """Run the threads (x, y) by a schedule. A phase stores at its end and reads at its beginning.
 
-    What is stored at the very moment of a read counts as stored.
+    A store at the very moment of a read counts as earlier.
     """
     threads = list(programs)
     kinds = [phase.kind for phase in programs[threads[0]]]
@@ -102,7 +102,7 @@ def replay(
 
 
 def _history(programs, begins) -> dict[Cell, list[Stored]]:
-    """Return what each shared element is set to, in the order of time."""
+    """Return the stores to each shared element, in the order of time."""
     history: dict[Cell, list[Stored]] = {}
     for thread, (program, times) in enumerate(zip(programs.values(), begins, strict=True)):
         for phase, begin in zip(program, times, strict=True):
@@ -124,7 +124,11 @@ def _parts(program: list[Phase], begins: list[float], shared, late: Mapping[int,
 
 
 def _factor(cell: Cell, right: int, now: float, shared) -> Factor:
-    """Return what a read finds. If it is wrong, the right number was stored late, or another one early."""
+    """Return what a read finds.
+
+    If it is wrong, the store to blame is the right number's, which came late, or another one, which came
+    early.
+    """
     here = [stored for stored in shared[cell] if stored.time <= now][-1]
     if here.value == right:
         return Factor(*cell, right, right)

@@ -1,4 +1,4 @@
-"""Rooflines of stages: where each stands, which roof is the lowest over it, and how close it comes."""
+"""Draws rooflines of stages: where each stands, which roof is the lowest over it, and how close it comes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gemm_course.widgets._roofs import (
 )
 
 BEYOND = "beyond the documents"  # the mark of a stage that no document has
-SIZE = 4096  # TFLOPS are measured on matrices of this size
+SIZE = 4096  # the size of the matrices on which TFLOPS are measured
 
 
 @explorer
@@ -35,14 +35,19 @@ def roofline(
 ) -> Explorer | Picture:
     """Draw a stage on a GPU's roofline, by the bytes that its warps ask of L1 and the TFLOPS measured.
 
-    Several stages make an explorer that begins with the last of them: choose one, and the point goes from
-    the place of the stage before to its own. ``limits`` names a stage of which only the roofs are drawn that
-    it cannot rise above: those of the memories that all its bytes pass, its issue slots, its instruction on
-    Tensor Cores alone, loads and stores of shared memory as they were counted; the stages stand beside it.
+    Several stages make an explorer that begins with the last of them. Choose one, and the point goes from the
+    place of the stage before to its own.
+
+    ``limits`` names a stage of which only the roofs are drawn that it cannot rise above: those of the
+    memories that all its bytes pass, its issue slots, its instruction on Tensor Cores alone, loads and stores
+    of shared memory as they were counted. The other stages stand beside it.
+
     ``until`` draws the stages of the documents up to that one on one roofline. Without a stage, show a slider
-    for the size of a matrix product in which every element moves only once. on: the GPU, such as
-    "rtx_3060"; without it the H200, or what is chosen where several were measured. Raises KeyError for an
-    unknown stage, ValueError for an unknown GPU and for `until` beside stages or `limits`.
+    for the size of a matrix product in which every element moves only once.
+
+    ``on`` is the GPU, such as "rtx_3060". Without it, it is the H200, or what is chosen where several were
+    measured. Raise KeyError for an unknown stage, and ValueError for an unknown GPU and for `until` beside
+    stages or `limits`.
     """
     if until and (stages or limits):
         raise ValueError("until draws the stages up to one: leave out the stages and limits.")
@@ -86,7 +91,7 @@ def moved(trail: Sequence[str], name: str, on: Place = SHIPPED) -> Picture:
 
 
 def _reached(stage: Stage, point: Point, on: Place) -> str:
-    """Say how close a stage comes to its lowest roof, which limits it as far as roofs can tell."""
+    """Say how close a stage comes to its lowest roof, which is the limit as far as roofs can tell."""
     name, lowest = roofs_of(stage, on).lowest(point.intensity)
     lowest_roof = f"its lowest roof: {name.split(',')[0]}, {lowest:.3g}\u00a0TFLOPS"
     if not point.tflops:
@@ -95,7 +100,7 @@ def _reached(stage: Stage, point: Point, on: Place) -> str:
 
 
 def _against(seen: Sequence[Point]) -> str:
-    """Compare a stage with the one before it: speed and bytes."""
+    """Compare a stage with the one before it by speed and bytes."""
     if len(seen) < 2 or not all(point.tflops for point in seen):
         return f"It does {seen[-1].intensity:.2g} FLOP per byte that its warps ask for."
     before, here = seen
@@ -108,12 +113,12 @@ def _against(seen: Sequence[Point]) -> str:
 
 
 def _as_drawn(name: str) -> str:
-    """Return the name of a roof as the picture writes it: without an article."""
+    """Return the name of a roof without its article, as the picture writes it."""
     return name.removeprefix("the ")
 
 
 def _under_its_roofs(stage: Stage, others: Sequence[Stage], on: Place) -> Picture:
-    """Draw a stage under its own roofs, and others beside it."""
+    """Draw a stage under its own roofs, and other stages beside it."""
     chosen = [*(each for each in others if each is not stage), stage]
     own, point = roofs_of(stage, on), _point(stage, True, on)
     name, lowest = own.lowest(point.intensity)
@@ -155,7 +160,10 @@ def _all_on_one(stages: Sequence[Stage], on: Place) -> Picture:
 
 
 def _point(stage: Stage, now: bool, on: Place = SHIPPED) -> Point:
-    """Return a stage's point for its default tiles: what its warps ask of L1, and what was measured."""
+    """Return a stage's point for its default tiles.
+
+    It lies at the bytes that the stage's warps ask of L1, and at the measured speed.
+    """
     intensity = cost_of_squares(stage).intensity_with_stores
     return Point(stage.name, intensity, ladder.speed_of(stage, on), now)
 

@@ -1,7 +1,7 @@
-"""The roofs of a GPU's roofline, and those that belong to a stage: it cannot rise above them.
+"""Finds the roofs of a GPU's roofline, and those that belong to a stage and that it cannot rise above.
 
-``on``: the GPU. What its data sheet says counts, and what was measured of L2. Of a GPU that the course's
-table does not have, all roofs are measured ones (`python -m measuring roofs`).
+``on`` is the GPU. Its roofs are those of its data sheet, and the measured one of L2. Of a GPU that the
+course's table does not have, all roofs are measured ones (`python -m measuring roofs`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gemm_course.model import Gpu, issue_ceiling, shared_memory_ceiling
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._gpus import NotKnown, hardware, not_in_the_table, remembered, to_measure
 
-SIZE = 1024  # wavefronts were counted on matrices of this size
+SIZE = 1024  # the size of the matrices on which wavefronts were counted
 HOPPER = (9, 0)
 BY_TMA = "L2 by TMA"
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A flat roof in TFLOPS, and where it comes from: rows that were measured, or a compiler's versions."""
+    """A flat roof in TFLOPS, and its source, which is rows that were measured or a compiler's versions."""
 
     label: str
     tflops: float
@@ -49,16 +49,17 @@ class Roofs:
         return [*slanted, *((flat.label, flat.tflops) for flat in (*self.ceilings, self.peak))]
 
     def lowest(self, intensity: float) -> tuple[str, float]:
-        """Return the roof that allows least."""
+        """Return the roof that allows least, as its name and TFLOPS."""
         return min(self.heights(intensity), key=lambda roof: roof[1])
 
 
 @dataclass(frozen=True)
 class Rated:
-    """What a GPU can do at most. gpu: None if the course's table does not have it.
+    """The most that a GPU can do.
 
-    bandwidths: TB/s by memory. peak: TFLOPS of FP32. on_tensor_cores: of FP16 by the accumulators' dtype, as
-    far as they are known.
+    ``gpu`` is None if the course's table does not have it. ``bandwidths`` are TB/s by memory. ``peak`` is
+    TFLOPS of FP32. ``on_tensor_cores`` are TFLOPS of FP16 by the accumulators' dtype, as far as they are
+    known.
     """
 
     gpu: Gpu | None
@@ -67,7 +68,7 @@ class Rated:
     on_tensor_cores: Mapping[str, float]
 
     def attainable(self, intensity: float) -> float:
-        """Return the TFLOPS that this many operations per byte of DRAM allow, at most the peak."""
+        """Return the TFLOPS that ``intensity``, in FLOP per byte of DRAM, allows, at most the peak."""
         return min(self.peak, intensity * self.bandwidths["DRAM"])
 
     def ridge(self) -> float:
@@ -77,8 +78,10 @@ class Rated:
 
 @remembered
 def rated(on: Place = SHIPPED) -> Rated:
-    """Return a GPU's roofs: DRAM and L1 by data sheet, L2 as measured, if it was; without a data sheet, all
-    as measured. Raises NotKnown, with what to run.
+    """Return a GPU's roofs.
+
+    DRAM and L1 are by data sheet, and L2 as measured, if it was. Without a data sheet, all are as measured.
+    Raise NotKnown, with what to run.
     """
     rows, gpu = records.roofs(on), hardware(on)
     measured = dict(zip(rows["memory"], map(float, rows["tb_s"]), strict=True))
@@ -98,7 +101,7 @@ def rated(on: Place = SHIPPED) -> Rated:
 
 
 def roofs_in_words(on: Place) -> str:
-    """Say what a reader must know of another GPU's roofs; "" for the H200."""
+    """Say what a reader must know of another GPU's roofs. Return "" for the H200."""
     if on == SHIPPED:
         return ""
     if rated(on).gpu is None:
@@ -114,9 +117,10 @@ def fp32_peak(on: Place = SHIPPED) -> float:
 
 
 def tensor_peak(stages: Sequence[Stage], on: Place = SHIPPED) -> float | None:
-    """Return a GPU's FP16 peak on Tensor Cores if one of the stages is FP16 and it is known, else None.
+    """Return a GPU's FP16 peak on Tensor Cores in TFLOPS, or None.
 
-    Of several stages with different accumulators, that of the faster ones.
+    It is None if none of the stages is FP16, or if the peak is unknown. Of several stages with different
+    accumulators, it is the peak of the faster ones.
     """
     known = rated(on).on_tensor_cores
     peaks = [known.get(stage.accumulate) for stage in stages if stage.dtype == "float16"]
@@ -127,7 +131,7 @@ def memories(stages: Sequence[Stage], on: Place = SHIPPED) -> list[Roof]:
     """Return a roof for each memory that matters to one of the stages.
 
     L2 was read with loads, each part by one block. With TMA it was also read by several blocks that want the
-    same box at a time, which is faster, and is what blocks of a product do: a stage that TMA feeds gets that
+    same box at a time. That is faster, and is what blocks of a product do. A stage that TMA feeds gets that
     roof, if it was measured, and not that of loads.
     """
     by_tma = [fed_by_tma(stage) for stage in stages]
@@ -141,9 +145,9 @@ def memories(stages: Sequence[Stage], on: Place = SHIPPED) -> list[Roof]:
 def roofs_of(stage: Stage, on: Place = SHIPPED) -> Roofs:
     """Return the roofs that belong to a stage with its default tiles, as far as they are known.
 
-    All bytes pass the memory that is L1 and shared memory. What TMA fetches comes from L2; what loads and
-    asynchronous copies ask for, L1 may hold, or another multiprocessor may ask for at the same time, so that
-    L2 as it was read by loads is no roof. Nor is DRAM: what comes from there is not on the axis.
+    All bytes pass the memory that is L1 and shared memory. What TMA fetches comes from L2. L1 may hold what
+    loads and asynchronous copies ask for, or another multiprocessor may ask for it at the same time. So L2 as
+    it was read by loads is no roof. Nor is DRAM, because its bytes are not on the axis.
     """
     known = rated(on).bandwidths
     names = [name for name in ("L1", *([BY_TMA] if fed_by_tma(stage) else [])) if name in known]
@@ -158,7 +162,10 @@ def roofs_of(stage: Stage, on: Place = SHIPPED) -> Roofs:
 
 
 def not_compiled(stages: Sequence[Stage]) -> str:
-    """Which stages of the ladder lack roofs because their machine code is not on record; "" for none."""
+    """Say which stages of the ladder lack roofs because their machine code is not on record.
+
+    Return "" for none.
+    """
     names = [stage.name for stage in stages if stage.name in LADDER and recorded(stage, HOPPER) is None]
     if not names:
         return ""
@@ -168,7 +175,7 @@ def not_compiled(stages: Sequence[Stage]) -> str:
 
 @cache
 def fed_by_tma(stage: Stage) -> bool:
-    """Whether TMA fetches a stage's tiles, by its machine code on record."""
+    """Tell whether TMA fetches a stage's tiles, by its machine code on record."""
     return _has(stage, "UTMALDG")
 
 
@@ -178,9 +185,9 @@ def _has(stage: Stage, opcode: str) -> bool:
 
 
 def _issue_slots(stage: Stage, on: Place) -> Ceiling | None:
-    """Return what the loop's other instructions leave to multiply-adds.
+    """Return the ceiling that the loop's other instructions leave to multiply-adds.
 
-    None on Tensor Cores, where a product is one instruction of many clocks.
+    Return None on Tensor Cores, where a product is one instruction of many clocks.
     """
     gpu = rated(on).gpu
     code = gpu and recorded(stage, gpu.compute_capability)
@@ -192,7 +199,7 @@ def _issue_slots(stage: Stage, on: Place) -> Ceiling | None:
 
 
 def _tensor_cores(stage: Stage, on: Place) -> Ceiling | None:
-    """Return what the stage's instruction reaches alone, without any memory."""
+    """Return the ceiling that the stage's instruction reaches alone, without any memory."""
     unit = "wgmma FP16" if _has(stage, "HGMMA") else "mma FP16"
     rows = records.compute_roofs(on)
     rows = rows[rows["unit"] == unit]
@@ -202,11 +209,11 @@ def _tensor_cores(stage: Stage, on: Place) -> Ceiling | None:
 
 
 def _shared_memory(stage: Stage, peak: float, on: Place) -> Ceiling | None:
-    """Return what the stage's wavefronts of shared memory leave, by the hardware's counters.
+    """Return the ceiling that the stage's wavefronts of shared memory leave, by the hardware's counters.
 
-    Those of asynchronous copies are left out: they do not pass the pipe that serves loads and stores. Counted
-    with them, `wmma` with blocks of 64 × 64 and a padding of 16 would have 1.37 wavefronts per clock, and the
-    pipe's own counter says 0.83.
+    Those of asynchronous copies are left out, because they do not pass the pipe that serves loads and stores.
+    Counted with them, `wmma` with blocks of 64 × 64 and a padding of 16 would have 1.37 wavefronts per clock,
+    and the pipe's own counter says 0.83.
     """
     gpu, rows = rated(on).gpu, records.counters("ladder", on)
     case = f"{stage.name} {SIZE}x{SIZE}x{SIZE}"

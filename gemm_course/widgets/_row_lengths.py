@@ -1,4 +1,4 @@
-"""The naive kernels with longer rows, as measured: only the leading dimension changes."""
+"""Shows the naive kernels as measured with longer rows, where only the leading dimension changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._gpus import NotKnown, named, remembered, shown, to_measure
 
 WARP = 32
-START = 4096  # n
+START = 4096  # the n that is shown first
 BLOCK = {"BM": 32, "BN": 32}
 
 
@@ -23,8 +23,9 @@ BLOCK = {"BM": 32, "BN": 32}
 def row_lengths(*stages: str, on: str | None = None) -> Explorer:
     """Show how fast the naive kernels are with rows of different length, and where a warp reads A.
 
-    stages: which of them; several can be chosen, and the block's shape with them. on: the GPU that was
-    measured, such as "rtx_3060"; without it, it can be chosen where there are several. Raises UnknownGpu.
+    ``stages`` names the kernels. With several, the kernel can be chosen, and the block's shape with it.
+    ``on`` is the GPU that was measured, such as "rtx_3060". Without it, it can be chosen where there are
+    several. Raise UnknownGpu for an unknown one.
     """
     names = tuple(LADDER[name].name for name in stages)
     rows = _measured(named(on))
@@ -44,7 +45,10 @@ def row_lengths(*stages: str, on: str | None = None) -> Explorer:
 
 
 def draw(stage: str, block: str, n: int, extra: int, bars: bool = False, on: Place = SHIPPED) -> Picture:
-    """Draw one case: ``block`` as records write it, "BM=32 BN=32"; ``bars``: none but this length's."""
+    """Draw one case. ``block`` is as records write it, "BM=32 BN=32".
+
+    With ``bars``, draw this length's alone.
+    """
     rows = _measured(on)
     rows = rows[(rows["stage"] == stage) & (rows["tiles"] == block) & (rows["n"] == n)]
     speeds = {int(row.extra): float(row.tflops) for row in rows.itertuples()}
@@ -58,7 +62,7 @@ def words_of_a(stage: str, block: str, leading_dimension: int) -> list[int]:
     """Return the different floats of A that the first warp reads at p = 0."""
     tiles = records.parse_tiles(block)
     wide = LADDER[stage].block(tiles)[0]
-    lanes = [divmod(lane, wide) for lane in range(WARP)]  # y, x
+    lanes = [divmod(lane, wide) for lane in range(WARP)]  # (y, x) of each lane
     rows = {x if stage == "naive_uncoalesced" else y for y, x in lanes}
     return sorted(row * leading_dimension for row in rows)
 

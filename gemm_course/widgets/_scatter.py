@@ -1,4 +1,4 @@
-"""How A's tile gets into transposed As, request by request, thread by thread."""
+"""Shows how A's tile gets into transposed As, request by request and thread by thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemm_course.widgets._explorer import StepThrough, explorer
 from lockstep import Watch, emulate
 
 BM, BN, THREADS = 16, 32, 32  # one warp, so that one picture shows all threads
-_FIRST_TILE = Watch(limit=2048)  # watch this many accesses by lanes; the 320 to A's tile come first
+_FIRST_TILE = Watch(limit=2048)  # the number of lanes' accesses to watch; the 320 to A's tile come first
 Factory = Callable[[int, int, int, int], Callable]
 
 
@@ -24,8 +24,8 @@ Factory = Callable[[int, int, int, int], Callable]
 def scatter(make: Factory | None = None) -> StepThrough:
     """Step through how ``vectorized`` fetches A's tile, or how a kernel of your own does.
 
-    ``make`` takes BM, BK, PAD and the number of threads and returns a kernel (A, out) whose block copies
-    A's tile, BM by BK, into shared memory, transposed.
+    ``make`` takes BM, BK, PAD and the number of threads. It returns a kernel (A, out) whose block copies A's
+    tile, BM by BK, into shared memory, transposed.
     """
     return StepThrough(
         or_words(lambda step, thread, depth, pad: draw(step, thread, depth, pad, make)),
@@ -39,7 +39,10 @@ def scatter(make: Factory | None = None) -> StepThrough:
 
 
 def draw(step: int, thread: int, depth: int, pad: int, make: Factory | None = None) -> Picture:
-    """Draw request ``step`` (from 0) as ``thread`` sees it; ``depth`` is BK, ``pad`` the padding of As."""
+    """Draw request ``step`` (from 0) as ``thread`` sees it.
+
+    ``depth`` is BK, and ``pad`` the padding of As.
+    """
     tile = figure.Tile(BM, depth, pad, THREADS)
     return figure.draw(_story(depth, pad, make), step, thread, tile)
 

@@ -1,4 +1,4 @@
-"""Tiles on multiprocessors over time, for a size, a tile and a schedule."""
+"""Shows tiles on multiprocessors over time, for a size, a tile and a schedule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZES = range(1024, 8193, 512)
 def tiles_over_time(size: int = 4096, BN: int = 256, kind: str = PER_TILE) -> Explorer:
     """Show what the 132 multiprocessors of an H200 do while they compute C, with tiles of 128 by BN.
 
-    size: m = n = k. kind: how tiles are given to blocks, one of SCHEDULES.
+    ``size`` is m = n = k. ``kind`` says how tiles are given to blocks, and is one of SCHEDULES.
     """
     return Explorer(
         draw,
@@ -27,6 +27,6 @@ def tiles_over_time(size: int = 4096, BN: int = 256, kind: str = PER_TILE) -> Ex
 
 
 def draw(kind: str, BN: int, size: int) -> Picture:
-    """The picture of a state; all schedules of a size and a tile have the same scale of time."""
+    """Draw a state. All schedules of a size and a tile have the same scale of time."""
     longest = max(schedule(size, BN, each).clocks for each in SCHEDULES)
     return figure.draw(schedule(size, BN, kind), longest)

@@ -1,4 +1,4 @@
-"""How an explorer reaches the page: as an output of the course's JupyterLab, or as a widget elsewhere."""
+"""Shows an explorer as an output of the course's JupyterLab, or as a widget elsewhere."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ LAB = "GEMM_COURSE_LAB"  # set for the kernels of a JupyterLab that has the cour
 
 
 def show(explorer: Any, call: Any) -> None:
-    """Display an explorer. ``call`` made it, None if it cannot be repeated in another kernel."""
+    """Display an explorer. ``call`` made it, and is None if it cannot be repeated in another kernel."""
     output = "_lab_output" if os.environ.get(LAB) else "_widget_output"
     import_module(f"gemm_course.widgets.{output}").show(explorer, call)

@@ -16,13 +16,13 @@ FEW_WARPS = "Few warps are no fault: more would help only in clocks in which non
 
 
 def busy_in_words(subject: OfStage | OfCode, gpu: str, tiles: Mapping[str, int]) -> str:
-    """Return what warps are for and, if this was profiled on this GPU, how busy its busiest part is."""
+    """Say that few warps are no fault, and how busy the busiest part is if that was profiled on this GPU."""
     if not isinstance(subject, OfStage):
         return FEW_WARPS
     profile = _profile_on(subject.stage, gpu, tiles)
     if profile is None:
         return FEW_WARPS
-    part, share = next(iter(verdict(profile).busy.items()))  # the name of the busiest part
+    part, share = next(iter(verdict(profile).busy.items()))  # the busiest part
     busy = min(100, round(100 * share))
     taken = f"{part} {PARTS[part].busy} in {busy} % of the clocks, more than any other part"
     return (
@@ -32,7 +32,7 @@ def busy_in_words(subject: OfStage | OfCode, gpu: str, tiles: Mapping[str, int])
 
 
 def _profile_on(stage: Stage, gpu: str, tiles: Mapping[str, int]) -> Profile | None:
-    """Return the profile of a stage on a GPU of the course's table, None if none was recorded."""
+    """Return the profile of a stage on a GPU of the course's table, or None if none was recorded."""
     for on in records.places():
         known = hardware(on)
         if gpu in GPUS and known is not None and known.name == GPUS[gpu].name:

@@ -1,4 +1,4 @@
-"""The functions that machine code was made from, line by line."""
+"""Finds the functions that machine code was made from, line by line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Sources = Mapping[str, Mapping[int, str]]  # file -> line -> its text
 
 
 def sources_of(code: Compiled) -> Sources:
-    """Return the functions that a kernel's instructions name, as far as their source is still there."""
+    """Return the source of the functions that a kernel's instructions name, where it can still be read."""
     found = sources(code.rows)
     return {file: {int(line): text for line, text in lines.items()} for file, lines in found.items()}
 
 
 def functions_in(lines: Mapping[int, str]) -> list[tuple[str, list[int]]]:
-    """Divide the lines of a file into functions: the name of each, "" if it has none, and its lines.
+    """Divide the lines of a file into functions, each as its name, "" if it has none, and its lines.
 
     Decorators belong to the function below them.
     """

@@ -1,8 +1,8 @@
-"""The states that an explorer can be in: what its controls offer, and which states are stored.
+"""Describes the states that an explorer can be in: what its controls offer, and which states are stored.
 
-A control's options are values, or (text, value) pairs. They may be a function of the values above it, such
-as a thread's x, which must lie inside the block. Such a function is tried with everything that it reads, so
-that a front end can be given a table of its answers and needs no Python to move.
+A control's options are values, or (text, value) pairs. They may be a function of the values above it, such as
+a thread's x, which must lie inside the block. Such a function is tried with all values that it reads. So a
+front end can be given a table of its answers, and needs no Python to move.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 Options = Sequence | Callable[[Mapping[str, Any]], Sequence]
 
-SEGMENTS, RANGE, STEPS = "segments", "range", "steps"  # the ways in which a control can look
-_BUTTONS = 10  # at most this many categories are shown as buttons side by side
+SEGMENTS, RANGE, STEPS = "segments", "range", "steps"  # the looks that a control can have
+_BUTTONS = 10  # the most categories that are shown as buttons side by side
 _ROWS = 5000  # the most rows of a table; more is a mistake in the declaration
 
 
 @dataclass(frozen=True)
 class Option:
-    """One choice: what is shown, and the value that is drawn."""
+    """One choice, as the text that is shown and the value that is drawn."""
 
     text: str
     value: Any
@@ -33,13 +33,13 @@ def _is_number(option: Option) -> bool:
 
 @dataclass(frozen=True)
 class Control:
-    """One control: its name in the drawing function, its label, what it offers, where it begins."""
+    """One control: its name in the drawing function, its label, its options and its first value."""
 
     name: str
     label: str
     options: Options
     start: Any
-    kind: str = ""  # "" to choose by the options
+    kind: str = ""  # one of the looks above; "" means that the options decide
 
     def offered(self, values: Mapping[str, Any]) -> list[Option]:
         """Return what can be chosen while the controls above have these values."""
@@ -55,9 +55,10 @@ def _option(option: Any) -> Option:
 
 @dataclass(frozen=True)
 class Table:
-    """What a control offers: ``rows`` has the options' texts for the positions of the controls in ``of``.
+    """The options of a control, as the texts for each combination of the controls that they depend on.
 
-    A control whose options are always the same depends on none, and has one row, of the key ().
+    ``of`` names these controls. ``rows`` maps their positions to the texts. A control whose options are
+    always the same depends on none, and has one row, of the key ().
     """
 
     of: tuple[str, ...]
@@ -76,7 +77,10 @@ class Controls:
         return self.fitted({control.name: control.start for control in self.all})
 
     def fitted(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the state nearest to the wanted values; one that is not offered becomes the last one."""
+        """Return the state nearest to the wanted values.
+
+        A value that is not offered becomes the last option.
+        """
         state: dict[str, Any] = {}
         for control in self.all:
             values = [option.value for option in control.offered(state)]
@@ -84,7 +88,7 @@ class Controls:
         return state
 
     def of_texts(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return the state with these options. Raises ValueError for a text that is not offered."""
+        """Return the state with these options. Raise ValueError for a text that is not offered."""
         state: dict[str, Any] = {}
         for control, text in zip(self.all, texts, strict=True):
             offered = {option.text: option.value for option in control.offered(state)}
@@ -108,7 +112,7 @@ class Controls:
         ]
 
     def kind(self, control: Control) -> str:
-        """Return how a control looks: buttons for a few categories, a slider for what is ordered."""
+        """Return the look of a control: buttons for a few categories, a slider for ordered values."""
         if control.kind:
             return control.kind
         variants = self._variants(control)
@@ -120,7 +124,7 @@ class Controls:
         return [control.offered(state) for _, state in self._over(names)]
 
     def table(self, control: Control) -> Table:
-        """Return what the control offers for all values of what it depends on."""
+        """Return the control's options for all values of the controls that they depend on."""
         names = self._read_by(control) if callable(control.options) else ()
         rows = {
             place: tuple(option.text for option in control.offered(state))
@@ -155,7 +159,7 @@ class Controls:
         return tuple(control.name for control in self.all if control.name in names)
 
     def _over(self, names: Sequence[str]) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-        """Yield all values of some controls, with their places among the options."""
+        """Yield all combinations of values of some controls, with their places among the options."""
         partial: list[tuple[tuple[int, ...], dict[str, Any]]] = [((), {})]
         for name in names:
             control = self.by_name[name]
@@ -169,20 +173,20 @@ class Controls:
         yield from partial
 
     def number(self) -> int:
-        """Return how many states there are; counting stops when there are very many."""
+        """Count the states. Stop counting when there are very many."""
         try:
             return sum(1 for _ in self._over([control.name for control in self.all]))
         except ValueError:
             return _ROWS + 1
 
     def every(self) -> list[dict[str, Any]]:
-        """All states. Raises ValueError if there are very many."""
+        """Return all states. Raise ValueError if there are very many."""
         return [state for _, state in self._over([control.name for control in self.all])]
 
     def near_the_start(self, most: int) -> list[dict[str, Any]]:
         """Choose states to store where there are very many: each control moved alone, then pairs, then three.
 
-        What would make them more than ``most`` is left out.
+        A group of two or three is left out if its states would make them more than ``most``.
         """
         start = self.start()
         kept = {self.places(start): start}
@@ -194,7 +198,7 @@ class Controls:
         return list(kept.values())
 
     def _moved(self, start: Mapping[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield states in which these controls were moved, from top to bottom; others follow if they must."""
+        """Yield states in which these controls were moved, from top to bottom. Others follow if they must."""
         if not names:
             yield dict(start)
             return
@@ -203,7 +207,7 @@ class Controls:
 
 
 class _Reader(Mapping):
-    """Values that remember which of them were read."""
+    """Values that remember the names that were read."""
 
     def __init__(self, values: dict[str, Any]):
         self.values, self.read = values, set()
@@ -222,7 +226,7 @@ class _Reader(Mapping):
 
 
 def _narrowed(table: Table) -> Table:
-    """Return the table without the names that make no difference."""
+    """Return the table without the controls that make no difference."""
     for name in table.of:
         at = table.of.index(name)
         rows: dict[tuple[int, ...], tuple[str, ...]] = {}

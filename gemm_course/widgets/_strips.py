@@ -10,7 +10,7 @@ from gemm_course.model import GPUS, Occupancy, Tank, occupancy, tanks
 from gemm_course.widgets._explorer import Explorer, explorer
 from lockstep.limits import LIMITS
 
-WAIT = 600  # clocks until device memory answers, as notebook 04 supposes
+WAIT = 600  # clocks until device memory answers, the figure of notebook 04
 _H200 = GPUS["H200"]
 _SCHEDULERS = LIMITS[_H200.compute_capability].partitions
 
@@ -19,8 +19,8 @@ _SCHEDULERS = LIMITS[_H200.compute_capability].partitions
 class Kernel:
     """A stage with document 004's tiles.
 
-    ``loop`` is how many instructions a warp issues per pair of tiles, compiled for an H200 (NVVM 13.4.92);
-    ``registers``: numbers per thread to choose from.
+    ``loop`` is the number of instructions that a warp issues per pair of tiles, compiled for an H200 (NVVM
+    13.4.92). ``registers`` are the numbers per thread to choose from.
     """
 
     stage: str
@@ -35,13 +35,13 @@ class Kernel:
         return occupancy(self.threads, registers, self.shared_bytes)
 
     def file(self, registers: int) -> Tank:
-        """Return the size of an SM's register file, and what a block takes of it."""
+        """Return an SM's register file as a tank, with the share that a block takes."""
         shared = tanks(self.threads, registers, self.shared_bytes, _H200.limits)
         return next(tank for tank in shared if tank.name == "registers")
 
     @property
     def warps(self) -> int:
-        """The warps of a block that each scheduler gets."""
+        """The number of a block's warps that each scheduler gets."""
         return self.threads // 32 // _SCHEDULERS
 
 
@@ -65,7 +65,7 @@ KERNELS = {
 def strips(stage: str) -> Explorer:
     """Show how the blocks that an SM holds take turns, for several numbers of registers per thread.
 
-    ``stage`` is one of KERNELS, with document 004's tiles. Raises KeyError for another.
+    ``stage`` is one of KERNELS, with document 004's tiles. Raise KeyError for another.
     """
     registers = KERNELS[stage].registers
     return Explorer(
@@ -75,7 +75,7 @@ def strips(stage: str) -> Explorer:
 
 
 def draw(stage: str, registers: int) -> Picture:
-    """Draw the blocks of a stage, one of KERNELS, that fit with so many registers per thread."""
+    """Draw the blocks of a stage, one of KERNELS, that fit with this many registers per thread."""
     kernel = KERNELS[stage]
     held = kernel.held(registers)
     room = max(kernel.held(each).blocks for each in kernel.registers)

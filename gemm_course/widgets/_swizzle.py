@@ -1,4 +1,4 @@
-"""Swizzles: where rows of a tile keep their pieces, and what a read of one of each takes."""
+"""Shows where the rows of a swizzled tile keep their pieces, and what reading one piece of each row takes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT = {
     "(piece + row) % pieces": lambda row, piece, pieces: (piece + row) % pieces,
     "piece ^ row % pieces": lambda row, piece, pieces: piece ^ row % pieces,
 }
-SIZE = figure.ROWS * max(PIECES) * 8  # FP16 values of the tile
+SIZE = figure.ROWS * max(PIECES) * 8  # the number of FP16 values of the tile
 
 
 @explorer
@@ -37,7 +37,7 @@ def swizzle() -> Explorer:
 
 
 def draw(kept: str, pieces: int, read: int) -> Picture:
-    """Draw a read of one piece of 8 rows; ``kept`` is a key of KEPT."""
+    """Draw a read of one piece of each of 8 rows. ``kept`` is a key of KEPT."""
     places = [[KEPT[kept](row, piece, pieces) for piece in range(pieces)] for row in range(figure.ROWS)]
     starts = tuple((row * pieces + places[row][read]) * 8 for row in range(figure.ROWS))
     return figure.tile(places, read, _wavefronts(starts))
@@ -47,7 +47,8 @@ def draw(kept: str, pieces: int, read: int) -> Picture:
 def _wavefronts(starts: tuple[int, ...]) -> int:
     """Return the wavefronts of one 8 by 8 matrix of ldmatrix whose rows begin at these FP16 values.
 
-    The emulator counts four equal matrices, so this is a quarter of its count."""
+    The emulator counts four equal matrices, so this is a quarter of its count.
+    """
     report = emulate(_read, 1, 32, np.array(starts * 4), np.zeros(32, np.float16))
     return report.total("wavefronts", space="shared", op="load", array="tile") // 4
 

@@ -1,4 +1,4 @@
-"""Explorers of notebook 00: threads in a block and in a grid, addresses, and how warps hide latency."""
+"""Shows notebook 00's explorers: threads in a block and in a grid, addresses, and how warps hide latency."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def addresses(rows: int = 5, columns: int = 13) -> Explorer:
 
 @explorer
 def latency(work: int = 4, wait: int = 28) -> Explorer:
-    """Show how more warps hide the time that each waits for memory; ``work`` and ``wait`` are in clocks."""
+    """Show how more warps hide the time that each waits for memory. ``work`` and ``wait`` are in clocks."""
     _check(_LONGEST, work=work, wait=wait)
     return Explorer(
         lambda warps, wait: latency_figure.timeline(warps, work, wait),

@@ -1,4 +1,4 @@
-"""The banks of the words that a warp of Kernel 5 reads from its tiles, and what removes a conflict."""
+"""Shows the banks of the words that a warp of Kernel 5 reads from its tiles, and what removes a conflict."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from lockstep import Watch, emulate
 BN, BK, TM, TN = 128, 16, 8, 8
 COLUMNS = {"tx * TN + j": 0, "tx + j * BN // TN": 1}
 PADDING = (0, 1, 2, 3, 4, 8)
-TALLEST = 6  # the picture has room for this many words in a bank; 4 are needed
+TALLEST = 6  # the number of words in a bank for which the picture has room; 4 are needed
 
 
 @explorer
 def tile_banks(*, spread: bool = False) -> Explorer:
     """Show the first reads of As and Bs in a step along k, for any padding.
 
-    spread: with a control for the order of a thread's columns as well.
+    With ``spread``, there is a control for the order of a thread's columns as well.
     """
     controls = {
         "array": ("tile", ("As", "Bs"), "Bs" if spread else "As"),
@@ -36,7 +36,7 @@ def tile_banks(*, spread: bool = False) -> Explorer:
 
 
 def draw(array: str, pad: int, columns: str = "tx * TN + j") -> Picture:
-    """Draw a warp's read of As or of Bs; ``columns`` is a key of COLUMNS."""
+    """Draw a warp's read of As or of Bs. ``columns`` is a key of COLUMNS."""
     request, wavefronts = _reads(pad, COLUMNS[columns])[array]
     if array == "As":
         tile, code = figure.Tile("As", 2 * TM, BK + pad, pad), "As[ty * TM + i, p]"
@@ -56,7 +56,7 @@ def _reads(pad: int, spread: int) -> dict[str, tuple[Request, int]]:
 def _one_step(pad: int, spread: int) -> Callable:
     """Return a kernel that fills the tiles and reads as Kernel 5 does with i = j = p = 0.
 
-    128 × 128 × 16 tiles and 8 × 8 results make 16 threads per row; the first warp has two rows of them and
+    128 × 128 × 16 tiles and 8 × 8 results make 16 threads per row. The first warp has two rows of them and
     reads from 16 rows of As.
     """
     ROWS, A_WIDTH, B_WIDTH, OF_THREAD = 2 * TM, BK + pad, BN + pad, 1 if spread else TN

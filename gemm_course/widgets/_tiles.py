@@ -1,4 +1,4 @@
-"""The tile explorer: is a choice legal, what does it cost and save, what was measured around it."""
+"""Explores a choice of tiles: whether it is legal, what it costs, and what was measured around it."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from gemm_course.widgets._measured import SIZE
 from gemm_course.widgets._roofs import fp32_peak, memories, roofs_in_words, tensor_peak
 
 MEASURE = "Measure here"
-_FURTHER = 3  # this many measured choices from further away are shown
+_FURTHER = 3  # the number of measured choices from further away that are shown
 
 
 @explorer
 def tiles(name: str | Stage, *, tells_best: bool = True, on: str | None = None) -> Explorer:
     """Show sliders for a stage's tile sizes: their costs, what was measured around them, or a roofline.
 
-    name: of a stage of the ladder, or a stage of your own, `own("mine.py")`.
+    ``name`` is that of a stage of the ladder, or a stage of your own, `own("mine.py")`.
 
     Where there is a GPU, a button measures the chosen tiles. Without ``tells_best`` the best choice that was
-    measured is named only when the sliders are there. on: the GPU whose measurements are shown, such as
-    "rtx_3060"; without it, it can be chosen where there are several. Raises UnknownGpu.
+    measured is named only when the sliders are there. ``on`` is the GPU whose measurements are shown, such as
+    "rtx_3060". Without it, it can be chosen where there are several. Raise UnknownGpu for an unknown one.
     """
     stage = LADDER[name] if isinstance(name, str) else name
     stage.legal_choices()  # This is slow the first time, so it must not wait for a slider.
@@ -54,13 +54,13 @@ def tiles(name: str | Stage, *, tells_best: bool = True, on: str | None = None) 
 
 
 def sliders(stage: Stage) -> dict:
-    """Return, as Explorer takes it, a slider for each tile size of a stage that has more than one value."""
+    """Return a slider, as Explorer takes it, for each tile size of a stage that has more than one value."""
     movable = {size: options for size, options in stage.options.items() if len(options) > 1}
     return {size: (size, options, stage.tiles[size]) for size, options in movable.items()}
 
 
 def measured_here(stage: Stage, chosen: Mapping[str, int]) -> str:
-    """Run a choice of tiles on this machine's GPU, SIZE³, and say how fast it was, or why it cannot run."""
+    """Run a choice of tiles on this machine's GPU, SIZE³. Say how fast it was, or why it cannot run."""
     if stage.rules(chosen):
         return f"{tiles_text(chosen)} cannot run."
     A, B = (
@@ -114,7 +114,10 @@ def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool, on: Place)
 
 
 def _registers_of_ones_own(stage: Stage, chosen: Mapping[str, int]) -> int | None:
-    """Return the registers of a learner's stage, for its default tiles only: compiling takes seconds."""
+    """Return the registers of a learner's stage, or None for tiles that are not its defaults.
+
+    Other tiles are not compiled, because that takes seconds.
+    """
     if not isinstance(stage, OwnStage) or chosen != stage.complete():
         return None
     code = now(stage, chosen, SWEPT)
@@ -167,7 +170,7 @@ def around(
 
 
 def one_step_away(stage: Stage, chosen: Mapping[str, int]) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield (what changes, tiles) for one step down and one up along each slider; many cannot run."""
+    """Yield (what changes, tiles) for one step down and one up along each slider. Many cannot run."""
     for size, options in stage.options.items():
         place = options.index(chosen[size]) if chosen[size] in options else None
         for other in (place - 1, place + 1) if place is not None else ():

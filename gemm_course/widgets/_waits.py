@@ -1,4 +1,4 @@
-"""What a warp waits for, in stages of the ladder and in a learner's own kernel, from recorded profiles."""
+"""Draws what a warp waits for in stages of the ladder and in a learner's own kernel, by recorded profiles."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from gemm_course.widgets._labels import labels
 from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unprofiled, unusual_tiles
 
 PRECISIONS = {"float32": "FP32", "float16": "FP16"}
-TOLD = 2  # this many waits are told with all their shares
-LEAST = 0.05  # a wait that changes by less than this is not told
+TOLD = 2  # the number of waits that are told with all their shares
+LEAST = 0.05  # a wait whose share changes by less than this is not told
 
 
 @of_gpus
@@ -32,15 +32,17 @@ def waits(
 ) -> Explorer | Picture:
     """Draw what a warp spends its time on, a bar for each kernel, and how busy the hardware was meanwhile.
 
-    kernels: stages of the ladder or their names, with default tiles; ("vectorized", {"TM": 8}) or
-    {"vectorized": {"TM": 8}} for other tiles; profiles, such as that of your own kernel. Without any, all
-    stages of which there is a profile. size: m = n = k, or (m, n, k), of what is recorded. meanings: say
-    how a bar is read and what each wait means; leave it out where that was said above.
+    ``kernels`` are stages of the ladder or their names, with default tiles; ("vectorized", {"TM": 8}) or
+    {"vectorized": {"TM": 8}} for other tiles; or profiles, such as that of your own kernel. Without any, all
+    stages with a profile are drawn. ``size`` is m = n = k, or (m, n, k), of what is recorded. With
+    ``meanings``, the picture says how a bar is read and what each wait means. Leave it out where that was
+    said above.
 
-    on: the GPU that was profiled, such as "rtx_3060"; without it, it can be chosen where there are several.
+    ``on`` is the GPU that was profiled, such as "rtx_3060". Without it, it can be chosen where there are
+    several.
 
-    Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples, and for
-    an unknown GPU.
+    Raise NoProfile, a LookupError, with what is recorded. Raise ValueError for a profile without samples, and
+    for an unknown GPU.
     """
     if kernels and all(
         isinstance(kernel, Profile) for kernel in kernels
@@ -88,7 +90,7 @@ def _bar(profile: Profile, label: str) -> Bar:
 
 
 def _instructions(profile: Profile) -> float | None:
-    """Executed instructions of threads per multiply-add, None if it is not known how many there were."""
+    """Return the executed instructions of threads per multiply-add, or None if their number is not known."""
     frame, work = profile.instructions, profile.code.work
     done = 0
     for opcode, executed in frame.loc[frame["kind"] == work, ["opcode", "executed"]].itertuples(index=False):
@@ -100,7 +102,7 @@ def _instructions(profile: Profile) -> float | None:
 
 
 def _limit(profile: Profile) -> str:
-    """Say what limits the kernel; "" if that was not measured."""
+    """Say what limits the kernel. Return "" if that was not measured."""
     try:
         return verdict(profile).limit_in_words
     except ValueError:  # Too little was measured.
@@ -111,7 +113,10 @@ def _limit(profile: Profile) -> str:
 
 
 def _answer(bars: Sequence[Bar]) -> str:
-    """Return the title: what limits one kernel, or why times differ; without times, what a warp waits for."""
+    """Return the title: what limits one kernel, or why times differ.
+
+    Without times, the title says what a warp waits for.
+    """
     if len(bars) == 1:
         return _of_one(bars[0])
     measured = all(None not in (bar.milliseconds, bar.units, bar.issues) for bar in bars)
@@ -143,7 +148,7 @@ def _series(bars: Sequence[Bar]) -> str:
 
 
 def _from_to(bars: Sequence[Bar]) -> str:
-    """Return the slowest and the fastest kernel of each group."""
+    """Return the times of each group's slowest and fastest kernel, and how busy their units were."""
     told = []
     for name, group in groupby(bars, key=lambda bar: bar.group):
         ordered = sorted(group, key=lambda bar: -bar.milliseconds)
@@ -180,7 +185,10 @@ def _waits(bar: Bar) -> dict[str, float]:
 
 
 def _roots(profiles: Sequence[Profile]) -> str:
-    """Return a caveat: the GPU has one reason for waits for shared memory and for slow operations."""
+    """Return a caveat, since the GPU counts waits for slow operations as waits for shared memory.
+
+    Return "" if no kernel has such operations in its loop.
+    """
     slow = [one.name for one in profiles if one.code.loop and _has_roots(one)]
     return f" Waits for roots and the like count as shared memory: {', '.join(slow)}." if slow else ""
 

@@ -1,4 +1,4 @@
-"""Document 002's example of 4 x 4 matrices with 2 x 2 tiles, step by step."""
+"""Steps through document 002's example of 4 x 4 matrices with 2 x 2 tiles."""
 
 from __future__ import annotations
 

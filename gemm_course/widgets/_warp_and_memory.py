@@ -1,4 +1,4 @@
-"""A warp's requests to global memory, lane by lane: a stage's, two stages' beside each other, or your own."""
+"""Shows a warp's requests to global memory, lane by lane, in one stage, in two, or in your own kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCKS = ((32, 32), (1, 256), (2, 128), (4, 64), (8, 32), (16, 16), (32, 8), (64
 WIDTHS = (("256", (256, 256)), ("333", (333, 333)), ("333, padded to 336", (333, 336)))
 ACCESSES = (("load A", ("load", "A")), ("load B", ("load", "B")), ("store C", ("store", "C")))
 K_STEPS = 8
-_MOST_ITERATIONS = 1_000  # iterations of a loop; with more, a learner's loop does not end
+_MOST_ITERATIONS = 1_000  # the most iterations of a loop; a learner's loop with more is taken for endless
 _TILES = {"BM": 32, "BN": 32, "BK": K_STEPS, "TM": 4, "TN": 8}  # one warp per block
 _STEPS = 32 // figure.AT_ONCE
 _TILED = ("thread_tiled_2d", "vectorized")
@@ -48,10 +48,10 @@ def warp_and_memory(
 ) -> StepThrough | None:
     """Step through a warp's requests: its lanes on C, and the sectors that move for them.
 
-    ``subject`` is a stage, its name, or a kernel (m, n, k, alpha, A, B, beta, C) of your own; with ``other``,
+    ``subject`` is a stage, its name, or a kernel (m, n, k, alpha, A, B, beta, C) of your own. With ``other``,
     one of both is chosen. With ``widths``, the width of the matrices and the step along k can be chosen, in
-    place of the block's shape; without ``blocks``, blocks are 32 × 32. A stage that has no such
-    picture gets a sentence.
+    place of the block's shape. Without ``blocks``, blocks are 32 × 32. For a stage that has no such picture,
+    show a sentence.
     """
     given = [each for each in (subject, other) if each is not None]
     chosen = [LADDER[each] if isinstance(each, str) else each for each in given]
@@ -89,7 +89,7 @@ def _controls(subjects: list[Subject], widths: bool, blocks: bool) -> dict:
 
 
 def _blocks(subjects: list[Subject]) -> tuple:
-    """The block's control: rows × columns of C, but (x, y) where a kernel decides what x counts."""
+    """Return the block's control, in rows × columns of C, or in (x, y) for a kernel of the learner's."""
     if all(isinstance(each, Stage) for each in subjects):
         return (
             "block (rows × columns)",
@@ -110,9 +110,10 @@ def draw(
     width: tuple[int, int] = WIDTHS[0][1],
     p: int = 0,
 ) -> Picture:
-    """Draw a request of warp 0 of block (0, 0) after ``step`` (from 0); ``width`` is (columns, leading
-    dimension), ``block`` a stage's (rows, columns) of C, or (x, y) of a kernel of one's own. A
-    kernel that makes no such request gets a picture that says so.
+    """Draw a request of warp 0 of block (0, 0) after ``step`` (from 0).
+
+    ``width`` is (columns, leading dimension). ``block`` is a stage's (rows, columns) of C, or (x, y) of a
+    learner's kernel. For a kernel that makes no such request, the picture says so.
     """
     subject = subjects[kernel]
     seen = _seen(subject, block, width)
@@ -169,7 +170,10 @@ def _fits(stage: Stage) -> bool:
 
 
 def _tiles_for(stage: Stage, block: tuple[int, int]) -> dict[str, int] | None:
-    """The tiles of a stage with one thread per element for blocks of these rows and columns of C."""
+    """Return the tiles with which a stage of one thread per element has blocks of this shape.
+
+    Return None if the stage cannot have such blocks.
+    """
     tiles = {"BM": block[0], "BN": block[1]}
     fits = not stage.rules(stage.complete(tiles)) and sorted(stage.block(tiles)) == sorted(block)
     return tiles if fits else None
@@ -177,7 +181,7 @@ def _tiles_for(stage: Stage, block: tuple[int, int]) -> dict[str, int] | None:
 
 @lru_cache(128)
 def _seen(subject: Subject, block: tuple[int, int], width: tuple[int, int]) -> Seen:
-    """Emulate block (0, 0) and watch its first warp."""
+    """Emulate block (0, 0), and return the work of its first warp."""
     kernel = subject
     if isinstance(subject, Stage):
         tiles = _tiles_of(subject) if _is_tiled(subject) else _tiles_for(subject, block)

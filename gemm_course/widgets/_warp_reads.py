@@ -1,4 +1,4 @@
-"""What a warp's lanes read from As and Bs in one step along k, for any layout and either width."""
+"""Shows what a warp's lanes read from As and Bs in one step along k, for any layout and either width."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from gemm_course.model.warp_reads import request, words
 from gemm_course.widgets._explorer import Explorer, explorer
 
 LAYOUTS = {"2 × 16": (2, 16), "4 × 8": (4, 8), "8 × 4": (8, 4), "16 × 2": (16, 2)}  # rows × columns
-RUNS = {"side by side": 8, "runs of four": 4}  # this many rows, and columns, of a lane lie side by side
+# The number of a lane's rows, and of its columns, that lie side by side.
+RUNS = {"side by side": 8, "runs of four": 4}
 WIDTHS = {"one float": 32, "four floats": 128}
 
 
@@ -26,7 +27,10 @@ def warp_reads() -> Explorer:
 
 
 def draw(layout: str, run: str, array: str, width: str) -> Picture:
-    """Draw one read by a whole warp; the arguments are keys of LAYOUTS, RUNS and WIDTHS, and "As" or "Bs"."""
+    """Draw one read by a whole warp.
+
+    ``layout``, ``run`` and ``width`` are keys of LAYOUTS, RUNS and WIDTHS. ``array`` is "As" or "Bs".
+    """
     bits = WIDTHS[width]
     at = {"As": "p, y0", "Bs": "p, x0"}[array]
     code = f"{array}[{at}]" if bits == 32 else f"load4({array}, ({at}))"

@@ -1,4 +1,4 @@
-"""How a vectorized kernel's accesses to its shared tiles are served, with padding at the end of As's rows."""
+"""Shows how a vectorized kernel's accesses to its shared tiles are served, with padding after As's rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lockstep.intrinsics import load4, store4
 
 BM = BN = 128  # 8 by 8 results per thread make 256 threads
 THREADS, EACH = 256, 8
-ROW = 1  # the row of the tiles that is read; row 0 is aligned with any padding
+ROW = 1  # the row of the tiles that is read, since row 0 is aligned with any padding
 ACCESSES = {
     "As[c + e, r] = v[e]": ("As", "store"),
     "load4(As, (p, y0))": ("As", "load"),
@@ -40,7 +40,7 @@ def wavefronts() -> Explorer:
 
 
 def draw(access: str, depth: int, pad: int) -> Picture:
-    """Draw one access of warp 0, one of ACCESSES; ``depth`` is BK, ``pad`` the padding of As."""
+    """Draw one access of warp 0, one of ACCESSES. ``depth`` is BK, and ``pad`` the padding of As."""
     array, _ = ACCESSES[access]
     tile = Tile("As", depth, BM + pad, pad) if array == "As" else Tile("Bs", depth, BN)
     return figure.draw(

@@ -1,4 +1,4 @@
-"""Explorers as a widget, for notebook programs without the course's extension, such as VS Code and Colab.
+"""Shows explorers as a widget where the course's extension is missing, such as in VS Code and Colab.
 
 anywidget brings `explorer.js`, the script of the course's JupyterLab, to the page as part of the widget's
 state, so that no folder and no network is needed. The script asks Python for a picture by a message, and
@@ -49,7 +49,7 @@ export default {
 
 
 def show(explorer: Any, call: _calls.Call | None) -> ExplorerWidget:
-    """Display an explorer as a still picture, and as a widget in its place."""
+    """Display an explorer as a still picture, and as a widget that takes its place."""
     output = bundle(explorer, call)
     name = f"gemm-still-{uuid4().hex[:12]}"
     still = f'<div id="{name}">{output["text/html"]}</div>'
@@ -60,9 +60,10 @@ def show(explorer: Any, call: _calls.Call | None) -> ExplorerWidget:
 
 
 class ExplorerWidget(anywidget.AnyWidget):
-    """An explorer in the page: ``spec`` is what `_lab_output` writes, ``first`` its first picture.
+    """A widget that shows an explorer in the page.
 
-    ``first`` has "still", source and alt text, and "name", the id of the element that the widget replaces.
+    ``spec`` is what `_lab_output` writes. ``first`` has "still", the source and alt text of the first
+    picture, and "name", the id of the element that the widget replaces.
     """
 
     _esm = (STATIC / "explorer.js").read_text(encoding="utf-8") + _RENDER
@@ -77,7 +78,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         self.on_msg(self._asked)
 
     def _asked(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
-        """Answer the page's message: a number and a request, as `asked.answer` takes it."""
+        """Answer the page's message, which holds a number and a request as `asked.answer` takes it."""
         reply: dict[str, Any] = {"number": content["number"]}
         try:
             reply["answer"] = asked.answer(json.dumps(content["request"])).data

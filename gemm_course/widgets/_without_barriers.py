@@ -16,7 +16,7 @@ def without_barriers(kernel: Callable, removed: set[int]) -> Callable:
     """Return a kernel's plain function without the barriers in ``removed``, counted from 0 in source order.
 
     The other lines keep their text and their numbers, so that findings still point at the kernel as it is
-    shown. Raises ValueError if the kernel has no such barrier.
+    shown. Raise ValueError if the kernel has no such barrier.
     """
     function = getattr(kernel, "py_func", kernel)
     lines, first = inspect.getsourcelines(function)

@@ -1,7 +1,8 @@
-"""The one function that the browser calls: draw a state of an explorer.
+"""Draws a state of an explorer in the one function that the browser calls.
 
 The course's JupyterLab extension calls `answer` in a notebook's kernel, in trusted notebooks only, and hands
-it one JSON text. No cell has to have been run: an output from before a GPU was measured shows the H200.
+it one JSON text. No cell has to have been run. For an output from before a GPU was measured, the picture
+shows the H200.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ CHANGED = "The course has changed since this cell was run. Run the cell again, t
 def answer(asked: str) -> JSON:
     """Return {"picture": [source, alt]} for a state, or {"words": why it cannot be drawn}.
 
-    asked: JSON with "call", a name and its arguments, or "own", the name of an explorer that this kernel
-    holds; "at", the texts of the options that are chosen; and perhaps "action", the button that was pressed.
+    ``asked`` is JSON with "call", a name and its arguments, or "own", the name of an explorer that this
+    kernel holds. "at" has the texts of the options that are chosen. "action", if present, is the button that
+    was pressed.
     """
     return JSON(_answer(**json.loads(asked)))
 
