@@ -1,4 +1,4 @@
-"""Each stage's default tiles beside the fastest that the sweep has measured: where defaults come from."""
+"""Compares each stage's default tiles with the fastest measured ones, from which defaults are chosen."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.records import origin, parse_tiles
 from gemm_course.records.columns import COMPILED
 
-LONGEST_COMPILATION = 2.0  # seconds; a learner who moves a slider waits so long
-TRIED = 8  # so many of the fastest choices may compile too slowly before we give up
+LONGEST_COMPILATION = 2.0  # seconds that a learner who moves a slider waits at most
+TRIED = 8  # the number of the fastest choices that may compile too slowly before the search gives up
 
 
 @dataclass(frozen=True)
 class Best:
-    """A stage's default beside its best choice; speeds are shares of cuBLAS's speed.
+    """A stage's default beside its best choice. Speeds are shares of cuBLAS's speed.
 
     The best is the fastest choice that compiles in time, or the fastest of all if none of the fastest few
-    does. default_share is None if the default was not measured, compile_seconds if nobody timed the compiler.
+    does. ``default_share`` is None if the default was not measured. ``compile_seconds`` is None if the
+    compiler was not timed.
     """
 
     stage: str
@@ -34,7 +35,7 @@ class Best:
 
     @property
     def ratio(self) -> float | None:
-        """The default's speed divided by the best's: 1 if the default is the best."""
+        """The default's speed divided by the best's, which is 1 if the default is the best."""
         return self.default_share / self.best_share if self.default_share else None
 
 
@@ -43,9 +44,10 @@ def best_choices(
     rows: Sequence[Mapping[str, Any]],
     seconds_of: Callable[[Stage, str], float | None] = lambda stage, tiles: None,
 ) -> list[Best]:
-    """The best choice of each stage that has measured rows (of one shape, as the sweep writes them).
+    """Return the best choice of each stage that has measured rows of one shape, as the sweep writes them.
 
-    seconds_of: how long a choice takes to compile, None if unknown; a choice of unknown time may be the best.
+    ``seconds_of`` tells how long a choice takes to compile, or None if unknown. A choice of unknown time may
+    be the best.
     """
     return [found for stage in stages if (found := _best(stage, rows, seconds_of)) is not None]
 
@@ -65,18 +67,21 @@ def _best(stage: Stage, rows, seconds_of) -> Best | None:
 
 
 def in_time(seconds: float | None) -> bool:
-    """Whether a choice that takes this long to compile may be a default. An unknown time is accepted."""
+    """Tell whether a choice with this time to compile may be a default. An unknown time is accepted."""
     return seconds is None or seconds <= LONGEST_COMPILATION
 
 
 class CompileTimes:
-    """How long choices take to compile, from the record. measure: whether to time and record missing ones."""
+    """The times that choices take to compile, from the record.
+
+    With ``measure``, missing times are measured and recorded.
+    """
 
     def __init__(self, path: Path, command: str, measure: bool):
         self.path, self.command, self.measure = path, command, measure
         self.known = {(row["stage"], row["tiles"]): row["seconds"] for row in COMPILED.rows(path)}
         if measure:
-            compile_seconds(LADDER[0], {})  # the first compilation in a process takes longer
+            compile_seconds(LADDER[0], {})  # The first compilation in a process takes longer.
 
     def __call__(self, stage: Stage, tiles: str) -> float | None:
         key = stage.name, tiles
@@ -89,7 +94,10 @@ class CompileTimes:
 
 
 def compile_seconds(stage: Stage, tiles: Mapping[str, int]) -> float:
-    """The seconds that this machine takes to compile a choice for its GPU, without a cache. Raises NoGpu."""
+    """Return the seconds that this machine takes to compile a choice for its GPU, without a cache.
+
+    Raise NoGpu if there is none.
+    """
     from numba import cuda
 
     from gemm_course.bench.problem import Problem

@@ -1,4 +1,4 @@
-"""Which tile choices a sweep measures, which it has measured already, and which comes next."""
+"""Decides which tile choices a sweep measures, which it has measured already, and which comes next."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gemm_course.records import parse_tiles
 from gemm_course.records.columns import SHORT_DTYPES, SWEEP
 
 Task = tuple[str, dict[str, int]]  # a stage's name and tiles
-FASTEST = 5  # the neighbours of so many fastest choices of a stage are promising
-KEPT_PER_STEP = 0.85  # a guess: each doubling or halving of a size keeps this part of the speed
-EXPLORE = 3  # every third choice is the next in random order, promising or not
+FASTEST = 5  # the number of a stage's fastest choices whose neighbours are promising
+KEPT_PER_STEP = 0.85  # a guess: each doubling or halving of a size keeps this share of the speed
+EXPLORE = 3  # one choice in this many is the next in random order, promising or not
 
 
 def choices(stages: Sequence[Stage], seed: int = 0) -> list[Task]:
-    """What to measure, stages in turn: the default tiles first, then the legal choices in random order.
+    """Return what to measure, with stages in turn, the default tiles first and then legal choices at random.
 
     The order is the same every time, so a part of it is a fair sample.
     """
@@ -35,19 +35,22 @@ def choices(stages: Sequence[Stage], seed: int = 0) -> list[Task]:
 
 
 def rows_at(shape: tuple[int, int, int], path: Path) -> list[dict[str, Any]]:
-    """The rows of the file at this shape; a line that an interruption cut short is removed first."""
+    """Return the rows of the file at this shape, after removing a line that an interruption cut short."""
     SWEEP.cut_partial_line(path)
     return [row for row in SWEEP.rows(path) if (row["m"], row["n"], row["k"]) == tuple(shape)]
 
 
 def remaining(tasks: Iterable[Task], rows: Iterable[Mapping[str, Any]]) -> list[Task]:
-    """The tasks that have no row yet."""
+    """Return the tasks that have no row yet."""
     listed = {(row["stage"], row["tiles"]) for row in rows}
     return [(stage, tiles) for stage, tiles in tasks if (stage, tiles_text(tiles)) not in listed]
 
 
 def forget(stages: Iterable[str], shape: tuple[int, int, int], path: Path) -> int:
-    """Drop the rows of stages whose kernels have changed, at this shape -> how many were dropped."""
+    """Drop the rows of stages whose kernels have changed, at this shape.
+
+    Return the number of dropped rows.
+    """
     SWEEP.cut_partial_line(path)
     rows, names = SWEEP.rows(path), set(stages)
     kept = [
@@ -61,9 +64,9 @@ def forget(stages: Iterable[str], shape: tuple[int, int, int], path: Path) -> in
 class Queue:
     """Tasks in the order in which they are measured: as given, or the most promising first.
 
-    A choice is promising if it is near fast ones: we expect the speed of one of the stage's fastest choices
-    so far, less a share for each size in which the two differ. Every third choice of a stage is still the
-    next in the given order. Until a choice of the stage has been measured, all are.
+    A choice is promising if it is near fast ones. Its expected speed is that of one of the stage's fastest
+    choices so far, less a share for each size in which the two differ. Every third choice of a stage is still
+    the next in the given order. Until a choice of the stage has been measured, all are.
     """
 
     def __init__(
@@ -73,7 +76,10 @@ class Queue:
         most: int | None = None,
         promising: bool = False,
     ):
-        """rows: what has been measured already. most: rows per stage, including those."""
+        """Take over ``rows``, which were measured already.
+
+        ``most`` limits the rows per stage, including these.
+        """
         self.promising = promising
         self.waiting: dict[str, list[dict[str, int]]] = {}
         self.fastest: dict[str, list[tuple[float, dict[str, int]]]] = {}
@@ -93,7 +99,7 @@ class Queue:
         return sum(self.quota.values())
 
     def take(self) -> Task:
-        """The next task, stages in turn. Raises IndexError if there is none."""
+        """Return the next task, with stages in turn. Raise IndexError if there is none."""
         stage = min(
             (stage for stage, left in self.quota.items() if left),
             key=lambda stage: self.taken.get(stage, 0),
@@ -106,14 +112,14 @@ class Queue:
         return stage, self.waiting[stage].pop(self._place(stage, number))
 
     def put_back(self, task: Task) -> None:
-        """Return a task that was not done; it comes first again."""
+        """Put back a task that was not done. It comes first again."""
         stage, tiles = task
         self.waiting[stage].insert(0, tiles)
         self.quota[stage] += 1
         self.taken[stage] -= 1
 
     def learn(self, row: Mapping[str, Any]) -> None:
-        """Take a measured row into account for which choices are promising."""
+        """Count a measured row among the speeds that decide which choices are promising."""
         if self.promising and row["tflops"]:
             speeds = self.fastest.setdefault(row["stage"], [])
             speeds.append((row["tflops"], parse_tiles(row["tiles"])))
@@ -129,12 +135,12 @@ class Queue:
 
 
 def _promise(tiles: Mapping[str, int], fastest: Sequence[tuple[float, Mapping[str, int]]]) -> float:
-    """The TFLOPS expected of these tiles, as a guess."""
+    """Return the TFLOPS expected of these tiles, as a guess."""
     return max(speed * KEPT_PER_STEP ** steps_between(tiles, known) for speed, known in fastest)
 
 
 def steps_between(one: Mapping[str, int], other: Mapping[str, int]) -> float:
-    """The distance of two choices: doublings, plus half a step for each size that differs."""
+    """Return the distance of two choices, in doublings plus half a step for each size that differs."""
     doublings = [abs(math.log2(max(one[name], 0.5) / max(other[name], 0.5))) for name in one]
     return sum(steps + (steps > 0) / 2 for steps in doublings)
 
@@ -142,7 +148,10 @@ def steps_between(one: Mapping[str, int], other: Mapping[str, int]) -> float:
 def illegal_rows(
     stages: Sequence[Stage], shape: tuple[int, int, int], path: Path
 ) -> Iterator[dict[str, Any]]:
-    """A row for every choice of the sliders that breaks a rule, with the rules, unless the file has one."""
+    """Yield a row for every choice of the sliders that breaks a rule and has no row in the file yet.
+
+    The row's reason names the rules.
+    """
     listed = {(row["stage"], row["tiles"]) for row in rows_at(shape, path)}
     for stage in stages:
         names = list(stage.tiles)
@@ -159,7 +168,7 @@ def illegal_rows(
 
 
 def common_columns(stage: Stage, shape: tuple[int, int, int]) -> dict[str, Any]:
-    """The columns that every row of a stage at a shape has in common."""
+    """Return the columns that every row of a stage at a shape has in common."""
     return {
         "stage": stage.name,
         "dtype": SHORT_DTYPES[stage.dtype],
@@ -170,7 +179,7 @@ def common_columns(stage: Stage, shape: tuple[int, int, int]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Standing:
-    """The progress of the sweep of one stage; speeds in TFLOPS."""
+    """The progress of the sweep of one stage. Speeds are in TFLOPS."""
 
     stage: str
     measured: int

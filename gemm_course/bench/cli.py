@@ -1,4 +1,4 @@
-"""The measuring commands: `gemm-course bench`, `sweep`, `profile` and `merge`."""
+"""Defines the measuring commands: `gemm-course bench`, `sweep`, `profile` and `merge`."""
 
 import itertools
 import math
@@ -163,7 +163,7 @@ def _shard(text: str):
 
 
 def _on_a_cluster(chosen, shape, most, promising, workers, shards, minutes, partition, folder) -> None:
-    """Submit the sweep's shards, wait, and merge. Only without Slurm must this machine have a GPU."""
+    """Submit the sweep's shards, wait, and merge. This machine needs a GPU only if there is no Slurm."""
     from gemm_course.bench import cluster
     from gemm_course.bench.sweep import cores, queue_of, visible_gpus
     from gemm_course.device import NoGpu, require_gpu
@@ -291,7 +291,7 @@ def profile(
 
 
 def _show_profiles(stages: list[str], tiles: list[str] | None, sizes: str | None) -> None:
-    """Profile a learner's own stages and say what limits them; nothing is kept."""
+    """Profile a learner's own stages and say what limits them. Nothing is kept."""
     from gemm_course.bench.profile import NotProfiled, profiled
     from gemm_course.device import NoGpu
     from gemm_course.profiles import verdict
@@ -343,7 +343,7 @@ def merge(
     with sentences():
         target = _recorded(folder)
         empty = [source for source in sources if not has_records(source)]
-        if len(empty) < len(sources) > 1:  # a shard that had nothing to do leaves an empty folder
+        if len(empty) < len(sources) > 1:  # A shard that had nothing to do leaves an empty folder.
             sources = [source for source in sources if source not in empty]
             for source in empty:
                 typer.echo(f"{source}: no records")
@@ -366,7 +366,7 @@ def _is_file(name: str) -> bool:
 
 
 def _stages_or_files(names: list[str] | None) -> list:
-    """The stages of these names and in these files; without any, the whole ladder. Raises ValueError."""
+    """Return the stages of these names and in these files, or without any the ladder. Raise ValueError."""
     from gemm_course.kernels.parts.own import own_stage
 
     files = {name: own_stage(name) for name in names or () if _is_file(name)}
@@ -375,7 +375,10 @@ def _stages_or_files(names: list[str] | None) -> list:
 
 
 def _beside(names: list[str] | None) -> Path | None:
-    """The folder for measurements of a learner's own stage: beside its file, never the course's records."""
+    """Return the folder for a learner's own stage, beside its file and never in the course's records.
+
+    Return None if no name is a file.
+    """
     from gemm_course.kernels.parts.own import where
 
     own = [where(name) for name in names or () if _is_file(name)]
@@ -394,7 +397,7 @@ def _show_standings(found: list) -> None:
 
 
 def _recorded(folder: Path | None) -> Path:
-    """The folder to read records from: this GPU's, or without a GPU the course's own."""
+    """Return the folder to read records from, which is this GPU's, or without a GPU the course's own."""
     from gemm_course.device import gpu_available, gpu_facts
     from gemm_course.records import DATA, SHIPPED
 

@@ -1,15 +1,15 @@
-"""`gemm-course sweep --cluster`: a sweep in shards, each a job of its own on a cluster, through submitit.
+"""Runs `gemm-course sweep --cluster`, a sweep in shards that are each a cluster's job, through submitit.
 
-Shard i of n has every n-th choice from the i-th on: shards do not overlap, and together they are the whole.
-Each job runs `gemm-course sweep --shard i/n` with one GPU and writes into its own folder. Each row is on the
-disk as soon as it is measured. So a job that was killed, preempted or out of time resumes, when Slurm puts it
-into the queue again or when this process submits it again. At the end the shards' rows are merged.
+Shard i of n has every n-th choice from the i-th on, so shards do not overlap, and together they are the
+whole. Each job runs `gemm-course sweep --shard i/n` with one GPU and writes into its own folder. Each row is
+on the disk as soon as it is measured. So a job that was killed, preempted or out of time resumes, when Slurm
+puts it into the queue again or when this process submits it again. At the end the shards' rows are merged.
 
-On one machine the course's own worker processes need no shards: one queue feeds all GPUs, so that none waits
-for the slowest shard, and one set of processes compiles for all. Each job runs the same workers, and a kernel
-that crashes costs a job no more: one process and one choice. For 40 choices of block_tiled and vectorized at
-2048, compiling included, the workers took 30.0 s with one H100 and 21.8 s with two; two local jobs with one
-H100 each took 27.6 s (32 cores, driver 580.159.04, numba-cuda 0.30.4, 2026-11-26; a run each).
+On one machine the course's own worker processes need no shards. One queue feeds all GPUs, so that no GPU
+waits for the slowest shard, and one set of processes compiles for all. Each job runs the same workers, and a
+kernel that crashes costs a job no more than one process and one choice. For 40 choices of block_tiled and
+vectorized at 2048, compiling included, the workers took 30.0 s with one H100 and 21.8 s with two. Two local
+jobs with one H100 each took 27.6 s (32 cores, driver 580.159.04, numba-cuda 0.30.4, 2026-11-26; a run each).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from gemm_course.bench.merge import Merged, merge
 
-ATTEMPTS = 3  # after so many jobs of a shard in a row that write nothing, an error names the last log
+ATTEMPTS = 3  # after this many jobs of a shard in a row that write nothing, an error names the last log
 POLL_SECONDS, GRACE_SECONDS = 5, 5
 STOPPED = (
     "Jobs go on without this command: `squeue --me` shows them, and the same command waits for them again."
@@ -33,7 +33,7 @@ STOPPED = (
 
 
 class ClusterError(RuntimeError):
-    """The cluster cannot do what was asked; the message is one sentence."""
+    """The error for a request that the cluster cannot serve. Its message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Shard:
 
     @classmethod
     def read(cls, text: str) -> Shard:
-        """Read "2/4". Raises ValueError for anything else, and for a part that the whole does not have."""
+        """Read "2/4". Raise ValueError for anything else, and for a part that the whole does not have."""
         number, slash, of = text.partition("/")
         if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
             raise ValueError(f"a shard is written as in 2/4, the second of four; {text!r} is none")
@@ -55,7 +55,7 @@ class Shard:
         return f"{self.number}/{self.of}"
 
     def part(self, whole: Sequence) -> list:
-        """This shard's elements of a sequence: every `of`-th, from the `number`-th on."""
+        """Return this shard's elements of a sequence, which are every `of`-th from the `number`-th on."""
         return list(whole[self.number - 1 :: self.of])
 
     @property
@@ -64,10 +64,13 @@ class Shard:
 
 
 class Job:
-    """The sweep of one shard, as submitit calls it on a node, and again after a preemption."""
+    """The sweep of one shard, which submitit calls on a node, and again after a preemption."""
 
     def __init__(self, command: Sequence[str], gpu: str | None = None):
-        """gpu: the GPU to use, as CUDA_VISIBLE_DEVICES names it; None where Slurm assigns one to the job."""
+        """Keep the command and the GPU, as CUDA_VISIBLE_DEVICES names it.
+
+        ``gpu`` is None where Slurm assigns a GPU to the job.
+        """
         self.command, self.gpu = list(command), gpu
 
     def __call__(self) -> None:
@@ -77,7 +80,7 @@ class Job:
             raise RuntimeError(f"the sweep of this shard ended with exit code {done.returncode}")
 
     def checkpoint(self):
-        """The job to queue after a preemption or a time limit: the same one, which resumes."""
+        """Return the job to queue after a preemption or a time limit, which is the same one and resumes."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -92,13 +95,14 @@ def run(
     say: Callable[[str], None] = print,
     gpus: Sequence[str] = (),
 ) -> list[Merged]:
-    """Submit the shards that are not done, wait for them, and merge all into ``folder`` -> what was merged.
+    """Submit the shards that are not done, wait for them, and merge all into ``folder``.
 
-    command(shard, folder) returns what a node runs, is_done(shard, folder) whether the shard is complete.
-    executor: submitit's, with its parameters set. gpus: this machine's GPUs, one for each local job, because
-    submitit's local executor gives the first one to all jobs. A lost shard is submitted again at once. A job
-    that an earlier call has put into Slurm's queue is waited for. KeyboardInterrupt leaves Slurm's jobs alone
-    and ends local ones. Raises ClusterError for a shard of which ATTEMPTS jobs in a row wrote nothing.
+    Return what was merged. ``command(shard, folder)`` returns what a node runs. ``is_done(shard, folder)``
+    tells whether the shard is complete. ``executor`` is submitit's, with its parameters set. ``gpus`` are
+    this machine's GPUs, one for each local job, because submitit's local executor gives the first one to all
+    jobs. A lost shard is submitted again at once. A job that an earlier call has put into Slurm's queue is
+    waited for. KeyboardInterrupt leaves Slurm's jobs alone and ends local ones. Raise ClusterError for a
+    shard of which ATTEMPTS jobs in a row wrote nothing.
     """
     places = {shard: folder / shard.folder for shard in shards}
     jobs = _in_the_queue(executor, places)
@@ -142,13 +146,13 @@ def _names(jobs: dict) -> str:
 
 
 def _size(place: Path) -> int:
-    """The bytes that a shard's sweep has written."""
+    """Return the bytes that a shard's sweep has written."""
     rows = place / "sweep.csv"
     return rows.stat().st_size if rows.exists() else 0
 
 
 def _in_the_queue(executor, places: dict) -> dict:
-    """The shards' jobs that an earlier call has submitted to Slurm and that have not ended."""
+    """Return the shards' jobs that an earlier call has submitted to Slurm and that have not ended."""
     if executor.cluster != "slurm":
         return {}
     from submitit import SlurmJob
@@ -167,10 +171,10 @@ def _in_the_queue(executor, places: dict) -> dict:
 
 
 def _queue() -> set[str] | None:
-    """The names of this user's jobs in Slurm's queue, as submitit writes them; None if it does not answer.
+    """Return the names of this user's jobs in Slurm's queue, as submitit writes them.
 
-    We do not ask submitit: it asks Slurm's accounting, which some clusters lack, and it believes that a job
-    has ended when Slurm has put it back into the queue.
+    Return None if Slurm does not answer. Submitit is not asked, because it asks Slurm's accounting, which
+    some clusters lack. It also believes that a job has ended when Slurm has put it back into the queue.
     """
     asked = subprocess.run(
         ["squeue", "--me", "--noheader", "--array", "--format=%i"], capture_output=True, text=True
@@ -179,7 +183,7 @@ def _queue() -> set[str] | None:
 
 
 def _wait(jobs: dict, say: Callable[[str], None]) -> list[Shard]:
-    """Wait until at least one job has ended, well or not -> the shards of those that have."""
+    """Wait until at least one job has ended, well or not. Return the shards of the ended jobs."""
     local = not any(type(job).__name__ == "SlurmJob" for job in jobs.values())
     try:
         while True:
@@ -189,9 +193,9 @@ def _wait(jobs: dict, say: Callable[[str], None]) -> list[Shard]:
             elif queue is not None:
                 ended = [shard for shard, job in jobs.items() if job.job_id not in queue]
             else:
-                ended = []  # Slurm does not answer now
+                ended = []  # Slurm does not answer now.
             if ended:
-                time.sleep(0 if local else GRACE_SECONDS)  # on a network folder the last rows may come late
+                time.sleep(0 if local else GRACE_SECONDS)  # On a network folder the last rows may come late.
                 return ended
             time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
@@ -204,10 +208,10 @@ def _wait(jobs: dict, say: Callable[[str], None]) -> list[Shard]:
 
 
 def executor_for(folder: Path, minutes: int, partition: str | None, cluster: str | None = None):
-    """submitit's executor for this machine: Slurm's, or processes here where there is no Slurm.
+    """Return submitit's executor for this machine: Slurm's, or local processes where there is no Slurm.
 
-    minutes: the time limit of a job. cluster: "slurm" or "local" to insist on one. Raises ClusterError where
-    submitit is missing.
+    ``minutes`` is the time limit of a job. ``cluster`` is "slurm" or "local" to insist on one of them. Raise
+    ClusterError where submitit is missing.
     """
     try:
         import submitit
@@ -221,7 +225,10 @@ def executor_for(folder: Path, minutes: int, partition: str | None, cluster: str
 
 
 def sweep_command(arguments: Sequence[str]) -> Callable[[Shard, Path], list[str]]:
-    """A function from a shard and its folder to a node's command: `gemm-course sweep` with these options."""
+    """Return a function from a shard and its folder to a node's command.
+
+    The command is `gemm-course sweep` with these options.
+    """
 
     def command(shard: Shard, folder: Path) -> list[str]:
         here = ["--shard", str(shard), "--folder", str(folder)]

@@ -1,4 +1,4 @@
-"""cuBLAS to compare with, called through CuPy."""
+"""Calls cuBLAS through CuPy, so that kernels can be compared with it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NOT_TRANSPOSED = 0
 
 
 class NoCublas(RuntimeError):
-    """CuPy, which provides cuBLAS, is missing; the message is one sentence."""
+    """The error for a missing CuPy, which provides cuBLAS. Its message is one sentence."""
 
 
 def multiplication(a, b, c, accumulate: str = "float32") -> Callable[[], None]:
-    """A function that queues c = a @ b in cuBLAS.
+    """Return a function that queues c = a @ b in cuBLAS.
 
-    a, b, c: (m, k), (k, n) and (m, n), CuPy arrays without padding, all float32 or all float16. accumulate:
-    "float32", or "float16" for float16 matrices: the dtype of the accumulators.
+    ``a``, ``b`` and ``c`` are (m, k), (k, n) and (m, n), CuPy arrays without padding, all float32 or all
+    float16. ``accumulate`` is the dtype of the accumulators, "float32", or "float16" for float16 matrices.
     """
     cupy()
     from cupy.cuda import device
@@ -36,7 +36,7 @@ def multiplication(a, b, c, accumulate: str = "float32") -> Callable[[], None]:
     handle = device.get_cublas_handle()
 
     def go() -> None:
-        # cuBLAS is column-major: what is a @ b in row-major order is b @ a for cuBLAS
+        # cuBLAS is column-major, so a @ b in row-major order is b @ a for cuBLAS.
         cublas.setMathMode(handle, DEFAULT_MATH)
         cublas.gemmEx(
             handle, NOT_TRANSPOSED, NOT_TRANSPOSED, n, m, k,
@@ -49,7 +49,7 @@ def multiplication(a, b, c, accumulate: str = "float32") -> Callable[[], None]:
 
 @functools.cache
 def cupy():
-    """CuPy with TF32 off. Raises NoCublas where it is not installed."""
+    """Return CuPy with TF32 off. Raise NoCublas where it is not installed."""
     os.environ["CUPY_TF32"] = "0"
     try:
         import cupy
@@ -61,7 +61,7 @@ def cupy():
 
 
 def cublas_version() -> str:
-    """cuBLAS's version, "13.1.1"."""
+    """Return cuBLAS's version, such as "13.1.1"."""
     cupy()
     from cupy.cuda import device
     from cupy_backends.cuda.libs import cublas

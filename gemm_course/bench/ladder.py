@@ -1,4 +1,4 @@
-"""`gemm-course bench`: every stage at every size beside cuBLAS, each checked before it is timed."""
+"""Runs `gemm-course bench`: measures every stage at every size beside cuBLAS, after checking it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemm_course.records import origin
 from gemm_course.records.columns import CORRECTNESS, LADDER
 
 BUDGET_MS = 400
-LONGEST_REASON = 300  # characters
+LONGEST_REASON = 300  # the most characters of a reason
 ODD_SHAPES = (
     (1, 1, 1),
     (1023, 517, 769),
@@ -51,11 +51,11 @@ def measure_ladder(
     say: Callable[[str], None] = print,
     progress: Callable[[Mapping[str, Any]], None] = lambda row: None,
 ) -> list[dict[str, Any]]:
-    """Measure every stage with every choice of tiles at every shape; each row is written at once.
+    """Measure every stage with every choice of tiles at every shape, and write each row at once.
 
-    tiles: what to change from a stage's default; an empty mapping is the default itself. triton: makes
-    Triton's kernel for a problem and a dtype of accumulators, to be timed as well. A kernel that is wrong or
-    cannot run is reported through `say` and not timed. -> the rows.
+    Return the rows. ``tiles`` are what to change from a stage's default, and an empty mapping is the default
+    itself. ``triton`` makes Triton's kernel for a problem and a dtype of accumulators, to be timed as well. A
+    kernel that is wrong or cannot run is reported through `say` and not timed.
     """
     rows = []
     for shape in shapes:
@@ -67,7 +67,7 @@ def measure_ladder(
                 try:
                     candidate = Candidate(stage, change, problem)
                     error = candidate.check()
-                except Exception as problem_found:  # one stage that fails must not stop the others
+                except Exception as problem_found:  # One stage that fails must not stop the others.
                     say(f"{stage.name} {tiles_text(change)} is not timed: {_one_line(problem_found)}")
                     continue
                 row = row_of(stage, change, shape, command) | candidate.resource_columns()
@@ -85,14 +85,14 @@ def _one_line(error: Exception) -> str:
 
 
 def _problems(m: int, n: int, k: int, spare: int = 0) -> Callable[[str], Problem]:
-    """A function from a dtype to the problem of this shape, which is created on first use."""
+    """Return a function from a dtype to the problem of this shape, which is created on first use."""
     return functools.cache(lambda dtype: Problem(m, n, k, spare=spare, dtype=dtype))
 
 
 def _peers(
     problem_of: Callable[[str], Problem], make: Callable[[Problem, str], Callable[[], None]]
 ) -> Callable[[Stage], Callable[[], None]]:
-    """A function from a stage to Triton's kernel for its dtypes, which is made once per pair of dtypes."""
+    """Return a function from a stage to Triton's kernel for its dtypes, made once per pair of dtypes."""
     peers = functools.cache(lambda dtype, accumulate: make(problem_of(dtype), accumulate))
     return lambda stage: peers(stage.dtype, stage.accumulate)
 
@@ -106,8 +106,8 @@ def check_odd_shapes(
 ) -> int:
     """Check every stage at shapes that no tile divides, with alpha = 1.25, beta = -0.5 and with beta = 0.
 
-    C and the padding are poisoned with NaN. Writes a row per check, with cuBLAS's own error. -> how many were
-    wrong.
+    C and the padding are poisoned with NaN. A row is written per check, with cuBLAS's own error. Return how
+    many checks found a wrong result.
     """
     from gemm_course.device import gpu_facts
 

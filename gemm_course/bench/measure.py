@@ -19,27 +19,27 @@ MOST_ROUNDS = 60
 
 
 class TooOld(RuntimeError):
-    """The GPU lacks something that a stage needs; the message says what."""
+    """The error for a GPU that lacks something that a stage needs. Its message says what."""
 
 
 class Candidate:
     """A stage with tiles, compiled for a problem's arguments."""
 
     def __init__(self, stage: Stage, tiles: Mapping[str, int], problem: Problem):
-        """Compile. The problem must have the stage's dtype.
+        """Compile the stage's kernels. The problem must have the stage's dtype.
 
-        Raises TooOld, IllegalTiles, or ValueError if the stage needs more shared memory than there is.
+        Raise TooOld, IllegalTiles, or ValueError if the stage needs more shared memory than there is.
         """
         reason = why_too_old(stage.name, stage.compute_capability)
         if reason:
             raise TooOld(reason)
         self.stage, self.tiles, self.problem = stage, stage.tiles_for(*problem.shape, tiles), problem
         self.extras = tuple(on_device(stage.example_extras(*problem.shape[:2])))
-        for each in self.launches():  # the resources of the last launch are reported
+        for each in self.launches():  # The resources of the last launch are reported.
             self.resources, self.dynamic_shared_bytes = _prepared(each), each.shared_bytes
 
     def launches(self, alpha: float = 1.0, beta: float = 0.0) -> tuple[KernelLaunch, ...]:
-        """What the stage launches for this problem."""
+        """Return what the stage launches for this problem."""
         return self.stage.launches(*self._arguments(alpha, beta), tiles=self.tiles)
 
     def _arguments(self, alpha: float, beta: float) -> list:
@@ -58,7 +58,10 @@ class Candidate:
         launch(each.kernel, each.grid, each.block, each.arguments, each.shared_bytes)
 
     def ready(self) -> Callable[[], None]:
-        """A function that queues the launches. Kernels are configured now, which saves time on the host."""
+        """Return a function that queues the launches.
+
+        Kernels are configured before it is called, which saves time on the host.
+        """
         configured = [
             (each.kernel[each.grid, each.block, 0, each.shared_bytes], each.arguments)
             for each in self.launches()
@@ -71,7 +74,7 @@ class Candidate:
         return go
 
     def check(self, scalings=SCALINGS) -> float:
-        """The largest relative error against float64. Raises WrongResult.
+        """Return the largest relative error against float64. Raise WrongResult if it is too large.
 
         If a stage may launch several kernels, its own kernel alone is checked as well.
         """
@@ -94,9 +97,9 @@ class Candidate:
         most: int = MOST_ROUNDS,
         triton: Callable[[], None] | None = None,
     ) -> dict[str, Any]:
-        """Time it in turn with cuBLAS, and with Triton if given -> the columns that a measurement fills.
+        """Time the stage in turn with cuBLAS, and with Triton if given. Return the columns of a measurement.
 
-        cuBLAS accumulates in the same dtype as the stage.
+        cuBLAS accumulates in the same dtype as the stage. ``error`` is the relative error that `check` found.
         """
         launchers = [self.ready(), self.problem.cublas(self.stage.accumulate), *([triton] if triton else [])]
         own, cublas, *others = time_alternating(launchers, budget_ms, most, least)
@@ -120,7 +123,7 @@ class Candidate:
 
 
 def _prepared(each: KernelLaunch) -> Resources:
-    """Compile a launch's kernel and let it use the shared memory that it needs -> its resources."""
+    """Compile a launch's kernel, allow the shared memory that it needs, and return its resources."""
     found = compile_for(each.kernel, each.arguments)
     if must_opt_in(each.shared_bytes, found):
         allow_shared_memory(each.kernel, each.shared_bytes)
@@ -130,7 +133,7 @@ def _prepared(each: KernelLaunch) -> Resources:
 def row_of(
     stage: Stage, tiles: Mapping[str, int], shape: tuple[int, int, int], command: str
 ) -> dict[str, Any]:
-    """A row of the ladder with everything that is known before measuring."""
+    """Return a row of the ladder with everything that is known before measuring."""
     m, n, k = shape
     gpu = gpu_facts()
     return {

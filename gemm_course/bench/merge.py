@@ -1,4 +1,4 @@
-"""`gemm-course merge`: rows that were measured into a separate folder replace the recorded ones."""
+"""Runs `gemm-course merge`: replaces recorded rows by rows that were measured into a separate folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge did to one file: how many rows it added, and how many recorded ones they replaced."""
+    """The result of a merge for one file: how many rows it added, and how many of the old they replaced."""
 
     file: str
     added: int
@@ -47,16 +47,16 @@ class Merged:
 
 
 def has_records(folder: Path) -> bool:
-    """Whether the folder has a file of records that can be merged."""
+    """Tell whether the folder has a file of records that can be merged."""
     return any(True for pattern in KEYS for _ in folder.glob(pattern))
 
 
 def merge(source: Path, target: Path, again: Sequence[str] = ()) -> list[Merged]:
-    """Put the rows of every known file in `source` into the file of that name in `target`, and copy profiles.
+    """Merge the rows of every known file in `source` into the same file in `target`, and copy profiles.
 
-    again: stages whose kernels have changed; all their old rows of the sweep are dropped. Raises ValueError
-    if there is no record in `source`, if it was measured on another GPU than the target's rows, or if a
-    profile's file is missing.
+    ``again`` names stages whose kernels have changed, and all their old rows of the sweep are dropped. Raise
+    ValueError if there is no record in `source`, if it was measured on another GPU than the target's rows, or
+    if a profile's file is missing.
     """
     found = [(path, *KEYS[pattern]) for pattern in KEYS for path in sorted(source.glob(pattern))]
     if not found:
@@ -85,7 +85,7 @@ def _merged(new: Path, old: Path, table: Table, key: Sequence[str], again: Seque
 
 
 def _copied(source: Path, target: Path, rows: list[dict]) -> set[str]:
-    """Copy the files of these profiles -> their names."""
+    """Copy the files of these profiles. Return their names."""
     files = {row["file"] for row in rows}
     missing = sorted(file for file in files if not (source / file).is_file())
     if missing:
@@ -97,7 +97,7 @@ def _copied(source: Path, target: Path, rows: list[dict]) -> set[str]:
 
 
 def _last_ones(rows: list[dict], key: Sequence[str]) -> list[dict]:
-    """The rows, without those that were measured again later with the same tiles."""
+    """Return the rows without those that were measured again later with the same tiles."""
     tiles = [name for name in ("tiles", "tool", "m", "n", "k") if rows and name in rows[0]]
     last = {tuple(row[name] for name in (*key, *tiles)): row for row in rows}
     return [row for row in rows if last[tuple(row[name] for name in (*key, *tiles))] is row]

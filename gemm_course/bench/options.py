@@ -1,4 +1,4 @@
-"""What measuring commands share: their options, the stages and folders that these mean, what is shown."""
+"""Holds what measuring commands share: their options, the stages and folders that these mean, and output."""
 
 import itertools
 import re
@@ -27,7 +27,10 @@ Stages = Annotated[
 
 
 def parse_shapes(text: str) -> list[tuple[int, int, int]]:
-    """ "4096,1023x517x769" -> [(4096, 4096, 4096), (1023, 517, 769)]. Raises ValueError."""
+    """Return the shapes in a text: "4096,1023x517x769" -> [(4096, 4096, 4096), (1023, 517, 769)].
+
+    Raise ValueError for any other text.
+    """
     shapes = []
     for part in text.split(","):
         sizes = re.fullmatch(r"\s*(\d+)(?:x(\d+)x(\d+))?\s*", part)
@@ -39,7 +42,7 @@ def parse_shapes(text: str) -> list[tuple[int, int, int]]:
 
 
 def known(names: list[str] | None) -> list[str]:
-    """The names, if each is a stage of the ladder. Raises ValueError."""
+    """Return the names if each is a stage of the ladder. Raise ValueError if one is not."""
     from gemm_course.kernels import LADDER
 
     unknown = [name for name in names or () if name not in LADDER]
@@ -50,14 +53,20 @@ def known(names: list[str] | None) -> list[str]:
 
 
 def stages_of(names: list[str] | None) -> list:
-    """The stages of these names, or the whole ladder without any. Raises ValueError."""
+    """Return the stages of these names, or the whole ladder without any.
+
+    Raise ValueError for an unknown name.
+    """
     from gemm_course.kernels import LADDER
 
     return [LADDER[name] for name in known(names)] or list(LADDER)
 
 
 def able(stages: list) -> list:
-    """The stages that this GPU can run; reports what the others need. Raises ValueError if there are none."""
+    """Return the stages that this GPU can run, and report what the others need.
+
+    Raise ValueError if there are none.
+    """
     from gemm_course.device import why_too_old
 
     reasons = {stage.name: why_too_old(stage.name, stage.compute_capability) for stage in stages}
@@ -70,7 +79,7 @@ def able(stages: list) -> list:
 
 
 def folder_here(folder: Path | None) -> Path:
-    """The folder for this GPU's records; without a GPU, end the command with a sentence."""
+    """Return the folder for this GPU's records. Without a GPU, end the command with a sentence."""
     from gemm_course.device import NoGpu, gpu_facts
     from gemm_course.records import DATA
 
@@ -82,7 +91,7 @@ def folder_here(folder: Path | None) -> Path:
 
 
 def command_line(program: str = "gemm-course") -> str:
-    """The command as records name it, without the folder that it writes to."""
+    """Return the command as records name it, without the folder that it writes to."""
     words, folder = sys.argv[1:], re.compile("--folder(=.*)?")
     kept = [
         word
@@ -96,7 +105,7 @@ def command_line(program: str = "gemm-course") -> str:
 def sentences(*errors: type[Exception]):
     """End the command with a sentence instead of a traceback, for errors that the user can fix.
 
-    errors: such errors besides those of the course.
+    ``errors`` are such errors besides those of the course.
     """
     from gemm_course.bench.cluster import ClusterError
     from gemm_course.bench.cublas import NoCublas
@@ -113,7 +122,7 @@ def sentences(*errors: type[Exception]):
 
 @contextmanager
 def progress_of(total: int):
-    """Yield what to call with each row that is measured."""
+    """Yield the function to call with each row that is measured."""
     from gemm_course.progress_bar import progress_bar
 
     with progress_bar("measuring", "kernels") as show:

@@ -1,4 +1,4 @@
-"""One matrix multiplication on the GPU: inputs, the exact product in float64, and cuBLAS to compare with."""
+"""Holds one matrix multiplication on the GPU: its inputs, the exact product in float64, and cuBLAS's."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from gemm_course.bench.cublas import cupy, multiplication
 from gemm_course.device.buffers import leading_dimension, padded
 
-# Rows start at multiples of so many bytes, as in document 004. Every stage's alignment divides them.
+# Rows start at multiples of this many bytes, as in document 004. Every stage's alignment divides them.
 ROW_BYTES = {"float32": 64, "float16": 32}
 HALF_ULP = {"float32": 2**-24, "float16": 2**-11}  # the relative error of rounding once
 
 
 class WrongResult(ArithmeticError):
-    """A kernel computed something other than alpha * A @ B + beta * C."""
+    """The error for a kernel that computed something other than alpha * A @ B + beta * C."""
 
 
 class Problem:
     """C = alpha * A @ B + beta * C of one size and dtype with random numbers, on the GPU.
 
-    dtype: "float32" or "float16", of A, B and C. Rows are padded to multiples of 64 bytes (32 for float16),
-    then by `spare` times 64 (32) bytes and by `extra` elements. The padding holds NaN.
+    ``dtype`` is "float32" or "float16", for A, B and C. Rows are padded to multiples of 64 bytes (32 for
+    float16), then by `spare` times 64 (32) bytes and by `extra` elements. The padding holds NaN.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class Problem:
 
     @functools.cached_property
     def product(self):
-        """A @ B in float64, (m, n), of the matrices after rounding to `dtype`."""
+        """The product A @ B in float64, (m, n), of the matrices after rounding to `dtype`."""
         cp = cupy()
         a, b = (part.astype(cp.float64) for part in self._plain)
         return a @ b
 
     def arguments(self, alpha: float = 1.0, beta: float = 0.0) -> list:
-        """A stage's arguments, as Numba takes them."""
+        """Return a stage's arguments, as Numba takes them."""
         from numba import cuda
 
         m, n, k = self.shape
@@ -60,11 +60,14 @@ class Problem:
 
     @functools.cache  # noqa: B019  a problem lives as long as what is measured with it
     def cublas(self, accumulate: str = "float32") -> Callable[[], None]:
-        """A function that queues the same product in cuBLAS, with TF32 off and accumulators of this dtype."""
+        """Return a function that queues the same product in cuBLAS, with TF32 off.
+
+        ``accumulate`` is the dtype of its accumulators.
+        """
         return multiplication(*self._plain, self._cublas_c, accumulate)
 
     def cublas_error(self, accumulate: str = "float32") -> float:
-        """cuBLAS's own relative Frobenius error against float64."""
+        """Return cuBLAS's own relative Frobenius error against float64."""
         self.cublas(accumulate)()
         return self._error(self._cublas_c, self.product, 1.0, 0.0)
 
@@ -78,9 +81,10 @@ class Problem:
     ) -> float:
         """Launch a kernel on a poisoned C and return its relative Frobenius error against float64.
 
-        launch(alpha, beta) queues the kernel on `arguments(alpha, beta)`. finished: computes the right result
-        from alpha * A @ B + beta * C, for a kernel that does more than multiply. Raises WrongResult if an
-        element of C was not written, if C's padding was, or if the error is larger than `tolerance` allows.
+        ``launch(alpha, beta)`` queues the kernel on `arguments(alpha, beta)`. ``finished`` computes the right
+        result from alpha * A @ B + beta * C, for a kernel that does more than multiply. Raise WrongResult if
+        an element of C was not written, if C's padding was, or if the error is larger than `tolerance`
+        allows.
         """
         cp = cupy()
         _, n, k = self.shape
@@ -101,7 +105,10 @@ class Problem:
         return error
 
     def _error(self, found, product, alpha: float, beta: float, finished=lambda product: product) -> float:
-        """|found - right| / scale. The scale is |right|, or more if alpha AB and beta C nearly cancel."""
+        """Return |found - right| / scale.
+
+        The scale is |right|, or more if alpha AB and beta C nearly cancel.
+        """
         cp = cupy()
         right = alpha * product
         scale = cp.linalg.norm(right) ** 2
@@ -113,11 +120,12 @@ class Problem:
 
 
 def tolerance(k: int, dtype: str = "float32", accumulate: str = "float32") -> float:
-    """The relative error that sums of k products may have. cuBLAS's own is about a third to a half of it.
+    """Return the relative error that sums of k products may have.
 
-    dtype: that of A, B and C. accumulate: that of the accumulators. FP32 accumulation errs like a random
-    walk. Rounding a result to FP16 costs at most half a unit in the last place. FP16 accumulators are rounded
-    each time that a Tensor Core has added 8 products, and three more times with alpha and beta.
+    cuBLAS's own error is about a third to a half of it. ``dtype`` is that of A, B and C, and ``accumulate``
+    that of the accumulators. FP32 accumulation errs like a random walk. Rounding a result to FP16 costs at
+    most half a unit in the last place. FP16 accumulators are rounded each time that a Tensor Core has added 8
+    products, and three more times with alpha and beta.
     """
     drift = 6e-8 * math.sqrt(k + 16)
     if dtype == "float32":

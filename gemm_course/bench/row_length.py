@@ -1,6 +1,6 @@
-"""`gemm-course bench --rows`: the naive kernels with longer and longer rows, and nothing else changed.
+"""Runs `gemm-course bench --rows`: measures the naive kernels with longer and longer rows.
 
-The matrices stay as they are; only the leading dimension of A, B and C grows, by some floats of padding.
+The matrices stay as they are. Only the leading dimension of A, B and C grows, by some floats of padding.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.records.columns import ROW_LENGTHS
 
 SIZES = (2048, 4096)
-# Floats of padding: every number up to a sector (8), then up to two lines (64).
+# These are floats of padding: every number up to a sector (8), then steps up to two lines (64).
 EXTRA = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64)
 STAGES = ("naive_uncoalesced", "naive_coalesced")
 BLOCKS = ({"BM": 32, "BN": 32}, {"BM": 16, "BN": 16}, {"BM": 4, "BN": 64}, {"BM": 2, "BN": 128})
@@ -26,7 +26,10 @@ PLAIN = ((1.0, 0.0),)  # alpha, beta
 def measure_row_lengths(
     path: Path, command: str, progress: Callable[[Mapping[str, Any]], None] = lambda row: None
 ) -> int:
-    """Check every case against float64, then measure it and write its row at once -> how many rows."""
+    """Check every case against float64, then measure it and write its row at once.
+
+    Return the number of rows.
+    """
     count = 0
     for row in _measured(command):
         ROW_LENGTHS.append(path, [row])
@@ -36,7 +39,7 @@ def measure_row_lengths(
 
 
 def cases() -> int:
-    """How many rows there will be."""
+    """Return the number of rows that will be measured."""
     return len(SIZES) * len(EXTRA) * len(STAGES) * len(BLOCKS)
 
 

@@ -1,7 +1,7 @@
-"""`gemm-course sweep`: every legal tile choice of every stage, measured.
+"""Runs `gemm-course sweep`: measures every legal tile choice of every stage.
 
-Worker processes compile on all cores; this process lends each GPU to one of them at a time. A row is written
-as soon as it is measured, so that an interrupted sweep resumes where it stopped.
+Worker processes compile on all cores, and this process lends each GPU to one of them at a time. A row is
+written as soon as it is measured, so that an interrupted sweep resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.records.columns import SWEEP
 
 START_SECONDS, COMPILE_SECONDS, MEASURE_SECONDS = 120, 90, 20
-CONTEXT_BYTES = 600 * 2**20  # a CUDA context with cuBLAS in it
+CONTEXT_BYTES = 600 * 2**20  # the size of a CUDA context with cuBLAS in it
 LAST_MEASUREMENT_SECONDS = 15  # a sweep may run longer by this to finish a measurement
 
 
 def cores() -> int:
-    """How many cores this process may use. A job on a cluster has only some of the node's."""
+    """Return how many cores this process may use. A job on a cluster has only some of the node's."""
     own = getattr(os, "sched_getaffinity", None)  # only Linux has it
     return len(own(0)) if own else os.cpu_count() or 1
 
 
 def workers_that_fit(gpu_bytes: int, gpus: int, shape: tuple[int, int, int], dtypes: int = 1) -> int:
-    """How many workers to start: one per core, or fewer if their matrices would not fit in the GPUs' memory.
+    """Return how many workers to start: one per core, or fewer if the GPUs' memory has no room.
 
-    dtypes: for how many dtypes each worker holds matrices.
+    Each worker needs room for its matrices. ``dtypes`` is the number of dtypes for which each holds matrices.
     """
     m, n, k = shape
     each = CONTEXT_BYTES + dtypes * (8 * (m * k + k * n) + 8 * m * n + 3 * 8 * m * n)
@@ -68,7 +68,10 @@ class Worker:
 
 
 class Sweep:
-    """Runs tasks on workers. `write` gets every finished row; `measured_on` counts the rows of each GPU."""
+    """A run of tasks on workers.
+
+    `write` gets every finished row, and `measured_on` counts the rows of each GPU.
+    """
 
     def __init__(
         self,
@@ -78,16 +81,19 @@ class Sweep:
         start: Callable[[str], tuple[Any, Connection]],
         write: Callable[[dict[str, Any]], None],
     ):
-        """start(gpu) starts a worker process -> (process, connection to it)."""
+        """Start the workers.
+
+        ``start(gpu)`` starts a worker process and returns it with a connection to it.
+        """
         self.tasks, self.start, self.write = tasks, start, write
         self.measured_on: Counter[str] = Counter()
         self.workers = [Worker(gpu, *start(gpu)) for gpu, _ in zip(itertools.cycle(gpus), range(workers))]
         self.failed_starts = 0
 
     def run(self, until: float = math.inf) -> None:
-        """Run until every task has its row, or until a time.monotonic(); finish a measurement under way.
+        """Run until every task has its row, or until a time.monotonic(). Finish a measurement under way.
 
-        Raises RuntimeError if workers cannot be started.
+        Raise RuntimeError if workers cannot be started.
         """
         try:
             while self._goes_on(until):
@@ -105,7 +111,7 @@ class Sweep:
         return bool(self.tasks) or any(worker.task for worker in self.workers)
 
     def _step(self, late: bool) -> None:
-        """Give idle workers tasks, lend GPUs, and take answers. late: start nothing new."""
+        """Give idle workers tasks, lend GPUs, and take answers. If ``late``, start nothing new."""
         for worker in self.workers:
             if worker.state == "idle" and self.tasks and not late:
                 worker.task = self.tasks.take()
@@ -123,7 +129,7 @@ class Sweep:
     def _lend(self, gpu: str) -> None:
         """Let the worker that has waited longest measure, unless one is measuring.
 
-        None measures while the first workers are still creating their matrices on the GPU.
+        No worker measures while the first workers are still creating their matrices on the GPU.
         """
         here = [worker for worker in self.workers if worker.gpu == gpu]
         waiting = [worker for worker in here if worker.state == "waiting"]
@@ -135,7 +141,7 @@ class Sweep:
         worker.enter(state)
         try:
             worker.connection.send(request)
-        except OSError:  # the worker died before it got this task, so another may do it
+        except OSError:  # The worker died before it got this task, so another may do it.
             if state == "compiling":
                 self.tasks.put_back(worker.task)
                 worker.task = None
@@ -157,7 +163,7 @@ class Sweep:
             return
         self._finish(worker, reason)
         worker.enter("idle")
-        if reason.startswith(CRASH):  # its CUDA context is gone
+        if reason.startswith(CRASH):  # Its CUDA context is lost.
             self._replace(worker, reason)
 
     def _finish(self, worker: Worker, reason: str) -> None:
@@ -170,7 +176,7 @@ class Sweep:
         worker.task, worker.row = None, {}
 
     def _replace(self, worker: Worker, reason: str) -> None:
-        """Record for its task that a worker is dead or hangs, and start another in its place."""
+        """Record for a worker's task that the worker is dead or hangs, and start another in its place."""
         if worker.state == "starting":
             self.failed_starts += 1
             if self.failed_starts > 3:
@@ -183,7 +189,7 @@ class Sweep:
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs that CUDA shows this process, by uuid."""
+    """Return the uuids of the GPUs that CUDA shows this process."""
     from numba import cuda
 
     return [gpu.uuid for gpu in cuda.gpus]
@@ -192,7 +198,7 @@ def visible_gpus() -> list[str]:
 def start_process(
     shape: tuple[int, int, int], dtypes: Sequence[str], command: str, gpu: str
 ) -> tuple[Any, Connection]:
-    """Start a worker in a process of its own, with a fresh interpreter."""
+    """Start a worker in a process with a fresh interpreter. Return the process and a connection to it."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=serve, args=(there, gpu, shape, dtypes, command), daemon=True)
@@ -203,7 +209,7 @@ def start_process(
 
 @dataclass(frozen=True)
 class Done:
-    """What one run of a sweep did: rows written, and how many of them each GPU measured."""
+    """The result of one run of a sweep: rows written, and how many of them each GPU measured."""
 
     rows: int
     measured_on: Mapping[str, int]
@@ -224,9 +230,9 @@ def sweep(
 ) -> Done:
     """Measure the tile choices of the stages that the file lacks.
 
-    most: how many rows per stage, including those of the file; with a shard, how many in all shards together.
-    gpus: as CUDA_VISIBLE_DEVICES names them. progress is called with every row. promising: whether to measure
-    choices near the fastest ones first. until: a time.monotonic().
+    ``most`` is the number of rows per stage, including those of the file, and with a shard those of all
+    shards together. ``gpus`` are as CUDA_VISIBLE_DEVICES names them. ``progress`` is called with every row.
+    With ``promising``, choices near the fastest ones are measured first. ``until`` is a time.monotonic().
     """
     queue = queue_of(stages, shape, path, most, promising, shard)
     written = 0
@@ -260,10 +266,10 @@ def queue_of(
     promising: bool,
     shard: Shard | None = None,
 ) -> Queue:
-    """The tile choices of the stages, or of a shard of them, that the file lacks at this shape."""
+    """Return the tile choices of the stages, or of a shard of them, that the file lacks at this shape."""
     names = {stage.name for stage in stages}
     rows = [row for row in rows_at(shape, path) if row["stage"] in names]
     if shard is None:
         return Queue(remaining(choices(stages), rows), rows, most, promising)
-    whole = [task for stage in stages for task in choices([stage])[:most]]  # the same in every shard
+    whole = [task for stage in stages for task in choices([stage])[:most]]  # This is the same in every shard.
     return Queue(remaining(shard.part(whole), rows), rows, None, promising)

@@ -1,4 +1,4 @@
-"""A process of the sweep: compiles a kernel at any time, measures it when it is lent the GPU.
+"""Serves the sweep in a process that compiles a kernel at any time, and measures it when it is lent the GPU.
 
 It answers two kinds of request: ("compile", stage name, tiles) and ("measure",). Each answer is (columns,
 reason): what is known by now, and why the task cannot be measured, "" if it can.
@@ -18,8 +18,8 @@ BUDGET_MS = 40
 def serve(connection, gpu: str, shape: tuple[int, int, int], dtypes: Sequence[str], command: str) -> None:
     """Answer requests until the other end closes.
 
-    gpu: number or uuid of the one GPU that this process sees. dtypes: those of all stages that requests may
-    name; their matrices are created before the first request.
+    ``gpu`` is the number or uuid of the one GPU that this process sees. ``dtypes`` are those of all stages
+    that requests may name. Their matrices are created before the first request.
     """
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     bench = Workbench(shape, dtypes, command)
@@ -33,14 +33,14 @@ def serve(connection, gpu: str, shape: tuple[int, int, int], dtypes: Sequence[st
         connection.send(answer)
         if answer[1].startswith(CRASH):
             connection.close()
-            os._exit(1)  # the CUDA context is lost: every later launch would fail
+            os._exit(1)  # The CUDA context is lost, so every later launch would fail.
 
 
 CRASH = "crashed"
 
 
 class Workbench:
-    """One problem per dtype, and the candidate that was compiled last."""
+    """A worker's problems, one per dtype, and the candidate that was compiled last."""
 
     def __init__(self, shape: tuple[int, int, int], dtypes: Sequence[str], command: str):
         from gemm_course.bench.problem import Problem
@@ -50,11 +50,14 @@ class Workbench:
         self.problems = {dtype: Problem(*shape, dtype=dtype) for dtype in dtypes}
         for problem in self.problems.values():
             problem.product  # noqa: B018  computed now, while nobody is measuring
-        time_launch(lambda: None, most=1)  # compiles the kernel that every timing needs
+        time_launch(lambda: None, most=1)  # This compiles the kernel that every timing needs.
         self.candidate = None
 
     def compile(self, stage_name: str, tiles: Mapping[str, int]) -> tuple[dict[str, Any], str]:
-        """Compile a stage with these tiles; it replaces the previous candidate."""
+        """Compile a stage with these tiles, in place of the previous candidate.
+
+        Return its columns and a reason.
+        """
         from gemm_course.bench.measure import Candidate, row_of
         from gemm_course.kernels import LADDER, IllegalTiles
 
@@ -66,12 +69,12 @@ class Workbench:
             self.candidate = Candidate(stage, tiles, self.problems[stage.dtype])
         except IllegalTiles as error:
             return row, "illegal: " + "; ".join(error.broken)
-        except Exception as error:  # the row gives what the compiler or the driver says as the reason
+        except Exception as error:  # The row gives what the compiler or the driver says as the reason.
             return row, _reason(error)
         return row | self.candidate.resource_columns(), ""
 
     def measure(self) -> tuple[dict[str, Any], str]:
-        """Check and time the candidate."""
+        """Check and time the candidate. Return its columns and a reason."""
         from gemm_course.bench.problem import WrongResult
 
         try:
@@ -84,7 +87,7 @@ class Workbench:
 
 
 def _reason(error: Exception) -> str:
-    """One line that starts with the kind of failure."""
+    """Return one line that starts with the kind of failure."""
     text = " ".join(str(error).split())[:200]
     for kind, words in REASONS.items():
         if any(word in text for word in words):

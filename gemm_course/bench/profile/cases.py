@@ -1,7 +1,7 @@
-"""Which kernels are profiled beside the ladder at its default tiles and the usual size.
+"""Lists the kernels that are profiled beside the ladder at its default tiles and the usual size.
 
 Each is one change away from another profile, with registers and blocks per multiprocessor as equal as
-possible, so that what differs between the two has one cause.
+possible, so that a difference between the two has one cause.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 class Asked:
     """A profile that a figure or a text of the course needs.
 
-    stage: the name of a stage or of a variant. tiles: sizes to change from the defaults, as in "BM=64 BN=64",
-    or "". sizes: m = n = k of each launch. why: the question that the profile answers.
+    ``stage`` is the name of a stage or of a variant. ``tiles`` are sizes to change from the defaults, as in
+    "BM=64 BN=64", or "". ``sizes`` are m = n = k of each launch. ``why`` is the question that the profile
+    answers.
     """
 
     stage: str
@@ -23,7 +24,7 @@ class Asked:
 
 USUAL = (4096,)
 
-# Sectors, lines and where rows begin: notebooks 01 and 02.
+# These are for notebooks 01 and 02: sectors, lines and where rows begin.
 NAIVE = (
     Asked(
         "naive_uncoalesced",
@@ -61,9 +62,9 @@ NAIVE = (
     ),
 )
 
-# The same machine code with fewer blocks on a multiprocessor: notebooks 04, 05 and 08. In all cases that are
-# compared, shared memory takes as much of L1 as it can, so that L1 is equally small in each. (The copies of
-# wmma_fp16_acc bypass L1.)
+# These are for notebooks 04, 05 and 08: the same machine code with fewer blocks on a multiprocessor. In all
+# cases that are compared, shared memory takes as much of L1 as it can, so that L1 is equally small in each.
+# (The copies of wmma_fp16_acc bypass L1.)
 DOCUMENT_V03 = "BM=64 BN=64 BK=8 TM=8"
 RESIDENCY = (
     Asked(
@@ -106,7 +107,7 @@ RESIDENCY = (
     ),
 )
 
-# Local memory, thread tiles and banks: notebooks 04 and 05.
+# These are for notebooks 04 and 05: local memory, thread tiles and banks.
 DOCUMENT_V04 = "BM=128 BN=128 BK=16 TM=8 TN=8"
 THREAD_TILES = (
     Asked(
@@ -141,7 +142,7 @@ THREAD_TILES = (
     ),
 )
 
-# vectorized taken apart, its padding, and which lanes read together: notebooks 06 and 07.
+# These are for notebooks 06 and 07: parts of vectorized, its padding, and which lanes read together.
 VECTORIZED = (
     Asked(
         "vectorized_apart",
@@ -190,7 +191,7 @@ VECTORIZED = (
     ),
 )
 
-# Depth, padding and half-used sectors of the Tensor Core kernel: notebook 08.
+# These are for notebook 08: depth, padding and half-used sectors of the Tensor Core kernel.
 SMALL_BLOCKS = "BM=64 BN=64 BK=64 WM=32 WN=64"
 TENSOR_CORES = (
     Asked("wmma", "BK=16", USUAL, "Barriers four times as often, the same wavefronts. What waits?"),

@@ -1,4 +1,4 @@
-"""The process that Nsight Compute watches: launches each case once and reports the outcome.
+"""Launches each case once and reports the outcome, in the process that Nsight Compute watches.
 
     python -m gemm_course.bench.profile.child SOURCE REPORT
 
@@ -39,7 +39,7 @@ def _launch_once(cuda, case: Case) -> dict:
         found = compile_for(case.kernel, args)
         launch(case.kernel, case.grid, case.block, args, case.shared_bytes)
         cuda.synchronize()
-    except Exception as error:  # the error is this case's result; the others go on
+    except Exception as error:  # The error is this case's result, and the others go on.
         return {**about, "error": f"{type(error).__name__}: {error}"}
     return {
         **about,

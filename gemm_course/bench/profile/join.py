@@ -9,18 +9,18 @@ from gemm_course.bench.profile.pages import Measured
 from gemm_course.compiler.disassembly import Instruction
 from gemm_course.profiles.store import COUNTED
 
-ALIGNED = 128  # a function begins at a multiple of so many bytes
+ALIGNED = 128  # a function begins at a multiple of this many bytes
 
 
 class OtherCode(ValueError):
-    """What was measured is not the code that was compiled; the message says where they differ."""
+    """The error for measurements of other code than was compiled. Its message says where they differ."""
 
 
 def joined(code: Sequence[Instruction], rows: Sequence[Measured]) -> dict[str, Any]:
-    """The measured lists of a profile's file, with an entry for each instruction of `code`.
+    """Return the measured lists of a profile's file, with an entry for each instruction of `code`.
 
-    Rows of the padding at a function's end count for the last instruction before it: warps that have ended
-    are sampled there while their stores are under way. Raises OtherCode.
+    Rows of the padding at a function's end count for the last instruction before it, because warps that have
+    ended are sampled there while their stores are under way. Raise OtherCode if the rows do not fit the code.
     """
     counts = {name: [0] * len(code) for name in COUNTED}
     samples: dict[str, list[int]] = {}
@@ -33,7 +33,7 @@ def joined(code: Sequence[Instruction], rows: Sequence[Measured]) -> dict[str, A
 
 
 def places(code: Sequence[Instruction], rows: Sequence[Measured]) -> list[int]:
-    """For each measured row, the index of the instruction that it counts for. Raises OtherCode."""
+    """Return, for each measured row, the index of the instruction that it counts for. Raise OtherCode."""
     ours, theirs = [one.opcode for one in code], [row.opcode for row in rows]
     last = len(ours) - 1
     if theirs[: len(ours)] == ours and all(row.is_padding for row in rows[len(ours) :]):
@@ -45,7 +45,10 @@ def places(code: Sequence[Instruction], rows: Sequence[Measured]) -> list[int]:
 
 
 def _by_function(ours: list[str], theirs: list[str], rows: Sequence[Measured]) -> list[int] | None:
-    """`places` if functions that the kernel calls are in another order; None if that does not fit either."""
+    """Return `places` if functions that the kernel calls are in another order.
+
+    Return None if they do not fit.
+    """
     left = list(_functions(rows))
     found, at = [0] * len(rows), 0
     while at < len(ours):
@@ -66,7 +69,7 @@ def _size(function: tuple[int, int, int]) -> int:
 
 
 def _functions(rows: Sequence[Measured]) -> Iterator[tuple[int, int, int]]:
-    """Yield three rows per function: its first, the first of its padding, the first of the next function."""
+    """Yield three row numbers per function: its first, the first of its padding, the next function."""
     begin = 0
     for row in range(1, len(rows) + 1):
         if row == len(rows) or (rows[row - 1].is_padding and rows[row].address % ALIGNED == 0):

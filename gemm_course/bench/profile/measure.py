@@ -1,4 +1,4 @@
-"""One launch under Nsight Compute: the metrics of the kernel, and what was measured of each instruction."""
+"""Measures one launch with Nsight Compute: the metrics of the kernel, and those of each instruction."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LAUNCHED = (
 
 
 class NotProfiled(RuntimeError):
-    """A kernel could not be profiled; the message says why."""
+    """The error for a kernel that could not be profiled. Its message says why."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Launch:
 
 
 def watch(source: Source) -> Callable[[], Launch]:
-    """Launch the one case of a source under Nsight Compute -> a function that reads the report.
+    """Launch the one case of a source under Nsight Compute. Return a function that reads the report.
 
-    Reading takes some seconds, in which the GPU can do something else. Raises NoProfiler, NotProfiled.
+    Reading takes some seconds, in which the GPU can do something else. Raise NoProfiler or NotProfiled.
     """
     folder = tempfile.TemporaryDirectory(prefix="gemm-course-profile-")
     try:
@@ -69,8 +69,8 @@ def watch(source: Source) -> Callable[[], Launch]:
 
 
 def _watched(source: Source, report: Path) -> dict[str, Any]:
-    """Launch the case, so that Nsight Compute writes the report -> what was launched."""
-    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # where a kernel's modules are
+    """Launch the case, so that Nsight Compute writes the report. Return what was launched."""
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # the places of a kernel's modules
     for metrics in ASKED_FOR:
         options = ["--set", "full", "-f", "-o", str(report.with_suffix(""))]
         options += ["--metrics", ",".join(metrics)] if metrics else []
@@ -108,7 +108,7 @@ def _page(report: Path, name: str) -> list[str]:
 
 
 def profile_row(launch: Launch, about: Mapping[str, Any], command: str) -> dict[str, Any]:
-    """A row of `records.profiles`. about: the columns that say which case it is."""
+    """Return a row of `records.profiles`. ``about`` has the columns that say which case it is."""
     gpu = gpu_facts()
     return {
         **dict.fromkeys(PROFILE.columns),
@@ -122,7 +122,10 @@ def profile_row(launch: Launch, about: Mapping[str, Any], command: str) -> dict[
 
 
 def profile_content(launch: Launch, code: Compiled) -> dict[str, Any]:
-    """What a profile's file holds, as in `profiles.store`. Raises OtherCode if other code was launched."""
+    """Return the content of a profile's file, as in `profiles.store`.
+
+    Raise OtherCode if other code was launched.
+    """
     return {
         "compute_capability": list(code.compute_capability),
         "compiler": code.compiler,

@@ -1,7 +1,7 @@
-"""Nsight Compute's metric behind each column of the records of counters and of profiles.
+"""Lists Nsight Compute's metric behind each column of the records of counters and of profiles.
 
 Sectors and wavefronts come from the metrics that Nsight Compute computes from each instruction's addresses
-(`sass`): they tell what the program asked for. The data stage's own counters
+(`sass`), which tell what the program asked for. The data stage's own counters
 (`l1tex__data_bank_conflicts_*`) also include lost arbitration and vary from run to run. Requests count
 instructions with at least one active lane.
 """
@@ -45,7 +45,8 @@ METRICS = {
     "nanoseconds": "gpu__time_duration.sum",
 }
 
-# Tensor Cores and their loads. Where the GPU or Nsight Compute lacks one, its column stays empty.
+# These count Tensor Cores and their loads. Where the GPU or Nsight Compute lacks a metric, its column stays
+# empty.
 TENSOR_METRICS = {
     "matrix_load_requests": "smsp__inst_executed_op_ldsm.sum",
     "matrix_load_wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum",
@@ -55,7 +56,7 @@ TENSOR_METRICS = {
     "tensor_operations_fp16_acc": "sm__ops_path_tensor_src_fp16_dst_fp16.sum",
 }
 
-# The columns that only profiles have.
+# From here on, these are the columns that only profiles have.
 _ELAPSED = "avg.pct_of_peak_sustained_elapsed"
 SAMPLES = "smsp__pcsamp_sample_count"
 
@@ -94,5 +95,5 @@ WHOLE = {
 }
 
 # `--set full` lacks some of the metrics, so they are named as well. A GPU may not know all of them, and one
-# unknown metric fails the whole run: then fewer are asked for.
+# unknown metric fails the whole run. Then fewer are asked for.
 ASKED_FOR = ((*METRICS.values(), *TENSOR_METRICS.values()), tuple(METRICS.values()), ())

@@ -1,4 +1,4 @@
-"""Nsight Compute's command line: finds it, and runs it on a process that launches cases."""
+"""Finds Nsight Compute's command line, and runs it on a process that launches cases."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FORBIDDEN = (
 
 
 class NoProfiler(RuntimeError):
-    """Nsight Compute is missing, or may not read the counters; the message is one sentence."""
+    """The error if Nsight Compute is missing, or may not read the counters. Its message is one sentence."""
 
 
 def find_ncu() -> str:
-    """The path of Nsight Compute's command line. Raises NoProfiler."""
+    """Return the path of Nsight Compute's command line. Raise NoProfiler if there is none."""
     found = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
     if found is None:
         raise NoProfiler("Nsight Compute (`ncu`) is not installed here; it comes with the CUDA toolkit.")
@@ -45,11 +45,11 @@ def watched(
     seconds: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[subprocess.CompletedProcess, list[dict] | None]:
-    """Run `python PROGRAM REPORT` under Nsight Compute -> (the process, what it launched or failed to).
+    """Run `python PROGRAM REPORT` under Nsight Compute.
 
-    program: as in `Source.program`. What it launched is None if it has written no report. folder: an empty
-    one, for files. seconds: a time limit; after it all processes are ended, and subprocess.TimeoutExpired is
-    raised.
+    Return the process, and what it launched or failed to. ``program`` is as in `Source.program`. What it
+    launched is None if it has written no report. ``folder`` is an empty one, for files. ``seconds`` is a time
+    limit. After it all processes are ended, and subprocess.TimeoutExpired is raised.
     """
     report = folder / "cases.jsonl"
     child = [sys.executable, *program, str(report)]
@@ -59,7 +59,7 @@ def watched(
 
 
 def _run(command: Sequence[str], seconds, environment) -> subprocess.CompletedProcess:
-    """Like `subprocess.run`; but an interruption or the time limit also ends what the command has started."""
+    """Run a command like `subprocess.run`, but end all that it has started on an interruption or time-out."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""`profiled`: the recorded profile of a stage, or a learner's own kernel or stage under Nsight Compute."""
+"""Offers `profiled`: the recorded profile of a stage, or a learner's own kernel under Nsight Compute."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ def profiled(
     tiles: Mapping[str, int] | None = None,
     size: int | tuple[int, int, int] = USUAL,
 ) -> Profile:
-    """Where a kernel's time goes, measured: what each instruction and line did and waited for.
+    """Return where a kernel's time goes, measured: what each instruction and line did and waited for.
 
-    kernel_or_stage: a stage of the ladder or its name, whose recorded profile is read, without a GPU. Or a
-    stage of your own, `own("mine.py")`, or a configured kernel, `my_kernel[grid, block]`, which are launched
-    on this computer's GPU under Nsight Compute. args: a kernel's NumPy arrays and numbers, which stay as they
-    are. tiles, size: those of the stage, as in `gemm_course.profiles.recorded`.
+    ``kernel_or_stage`` is a stage of the ladder or its name, whose recorded profile is read, without a GPU.
+    Or it is a stage of your own, `own("mine.py")`, or a configured kernel, `my_kernel[grid, block]`, which
+    are launched on this computer's GPU under Nsight Compute. ``args`` are a kernel's NumPy arrays and
+    numbers, which stay as they are. ``tiles`` and ``size`` are those of the stage, as in
+    `gemm_course.profiles.recorded`.
 
     Another process launches the kernel some 40 times. That takes seconds, and far longer if one launch takes
     a second. The profile of a kernel has no m, n and k.
 
-    For a stage of the ladder, raises NoProfile if these tiles and size were not recorded. Otherwise raises
+    For a stage of the ladder, raise NoProfile if these tiles and size were not recorded. Otherwise raise
     NoGpu, NoProfiler (Nsight Compute is missing, or may not read the counters) and NoCompiler, each with what
     to do; CannotCompile; NotProfiled if the launch failed; ValueError for arguments that cannot be copied to
     another process, or if the measured code is not the compiled code.
@@ -78,7 +79,7 @@ def _launched(configured: Any, args: tuple) -> Profile:
     with tempfile.TemporaryDirectory(prefix="gemm-course-profile-") as folder:
         try:
             source = pickled(configured, args, Path(folder) / "launch.pickle")
-        except Exception as error:  # an object that cannot be pickled may raise anything
+        except Exception as error:  # An object that cannot be pickled may raise anything.
             raise ValueError(f"{code.name} cannot be copied to another process: {error}") from error
         launch = watch(source)()
     row = profile_row(launch, {"stage": code.name, "tiles": ""}, "gemm_course.profiled")

@@ -15,26 +15,27 @@ from gemm_course.compiler.disassembly import Instruction
 
 UNKNOWN = ("", "n/a", "nan", "-")
 STALL = "stall_"
-NOT_ISSUED = "(Not Issued)"  # these columns repeat others, without the samples in which the scheduler issued
+# Columns with this in their names repeat others, without the samples in which the scheduler issued.
+NOT_ISSUED = "(Not Issued)"
 SAMPLES = "# Samples"
-COLUMNS = {  # our name and the page's; for a kernel without such accesses the page has no column
+COLUMNS = {  # the course's name and the page's; for a kernel without such accesses the page has no column
     "executed": "Instructions Executed",
     "threads": "Predicated-On Thread Instructions Executed",
     "global_sectors": "L2 Theoretical Sectors Global",
     "shared_wavefronts": "L1 Wavefronts Shared",
 }
-# The samples of warps that wait for their turn with wgmma are in "# Samples", but in no column of their own.
+# The samples of warps that wait for their turn with wgmma are in "# Samples", but have no column.
 WITHOUT_COLUMN = "gmma"
 SPELLINGS = {"sleeping": "sleep"}
 
 
 def csv_rows(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The rows of a page, without Nsight Compute's messages around them."""
+    """Return the rows of a page, without Nsight Compute's messages around them."""
     return csv.reader(line for line in lines if line.startswith('"'))
 
 
 def launches(lines: Iterable[str]) -> list[dict[str, str]]:
-    """The metrics of each launch by name, as text, in the order of the launches."""
+    """Return the metrics of each launch by name, as text, in the order of the launches."""
     rows = list(csv_rows(lines))
     if not rows:
         return []
@@ -43,7 +44,7 @@ def launches(lines: Iterable[str]) -> list[dict[str, str]]:
 
 
 def number(text: str | None) -> float | None:
-    """ "1,096.5" -> 1096.5; None for a metric that has no value."""
+    """Return the number in a text, "1,096.5" -> 1096.5, or None for a metric that has no value."""
     digits = (text or "").replace(",", "")
     return None if digits in UNKNOWN else float(digits)
 
@@ -54,7 +55,7 @@ def whole(text: str | None) -> int | None:
 
 
 def size(text: str) -> str:
-    """ "(128, 4, 1)" -> "128x4x1"."""
+    """Return a size as records write it, "(128, 4, 1)" -> "128x4x1"."""
     return "x".join(re.findall(r"\d+", text))
 
 
@@ -62,8 +63,8 @@ def size(text: str) -> str:
 class Measured:
     """An instruction on the page.
 
-    address: in the GPU's memory. counts: by our name, a key of COLUMNS. samples: by Nsight Compute's reason,
-    without reasons that have none.
+    ``address`` is in the GPU's memory. ``counts`` are by the course's name, a key of COLUMNS. ``samples`` are
+    by Nsight Compute's reason, without reasons that have none.
     """
 
     address: int
@@ -77,15 +78,15 @@ class Measured:
 
     @property
     def is_padding(self) -> bool:
-        """Whether it is padding at a function's end: an empty instruction, or a jump to itself."""
+        """True for padding at a function's end, which is an empty instruction or a jump to itself."""
         return self.text == "NOP" or self.text == f"BRA {self.address:#x}"
 
 
 def kernels(lines: Iterable[str]) -> list[list[Measured]]:
-    """The instructions of each launch, in the page's order. Raises ValueError for any other page."""
+    """Return the instructions of each launch, in the page's order. Raise ValueError for any other page."""
     found: list[list[Measured]] = []
     names: list[str] = []
-    begun = False  # whether the line with a kernel's name was just read
+    begun = False  # true if the line with a kernel's name was just read
     for row in csv_rows(lines):
         if row[0] == "Kernel Name":
             found.append([])
@@ -108,7 +109,7 @@ def _measured(row: Mapping[str, str]) -> Measured:
         for name, value in row.items()
         if name.startswith(STALL) and not name.endswith(NOT_ISSUED)
     }
-    rest = (whole(row.get(SAMPLES)) or 0) - sum(reasons.values())  # a very short kernel has no such column
+    rest = (whole(row.get(SAMPLES)) or 0) - sum(reasons.values())  # A very short kernel has no such column.
     if rest < 0:
         raise ValueError(f"at {row['Source'].strip()} Nsight Compute has more reasons than samples")
     reasons[WITHOUT_COLUMN] = reasons.get(WITHOUT_COLUMN, 0) + rest

@@ -20,14 +20,14 @@ from gemm_course.device import gpu_facts, require_gpu
 from gemm_course.profiles import store
 from gemm_course.records.columns import PROFILE
 
-READERS = 2  # threads that read reports while the GPU runs the next kernel
+READERS = 2  # the number of threads that read reports while the GPU runs the next kernel
 
 
 @dataclass
 class Done:
-    """How many kernels were profiled, how many had a profile already, how many are left for lack of time.
+    """The result of profiling: how many kernels were profiled, had a profile, or are left for lack of time.
 
-    failed: a line for each kernel that could not be profiled.
+    ``failed`` has a line for each kernel that could not be profiled.
     """
 
     profiled: int = 0
@@ -46,9 +46,9 @@ def record_profiles(
 ) -> Done:
     """Profile the wanted kernels of which a GPU's folder has no profile, or with `again` all of them.
 
-    until: a `time.monotonic()` after which no kernel is begun. progress: called with how many have been
-    launched, of how many, and which comes next. A kernel that fails does not stop the others. Raises NoGpu,
-    NoProfiler, NoCompiler.
+    ``until`` is a `time.monotonic()` after which no kernel is begun. ``progress`` is called with how many
+    have been launched, of how many, and which comes next. A kernel that fails does not stop the others. Raise
+    NoGpu, NoProfiler or NoCompiler.
     """
     require_gpu()
     require_compiler()
@@ -85,7 +85,7 @@ def _finish(one: Wanted, read: Callable[[], Launch], keeper: _Keeper, command: s
 
 
 class _Keeper:
-    """The folder of profiles of one GPU, which several threads write to."""
+    """The folder of profiles of one GPU, to which several threads write."""
 
     def __init__(self, folder: Path):
         self.folder, self.table = folder, folder / store.TABLE
@@ -99,7 +99,7 @@ class _Keeper:
     def keep(self, one: Wanted, row: dict[str, Any], content: dict[str, Any]) -> None:
         """Write the profile's file, and its row in place of one of the same stage, tiles and size.
 
-        A row that names the same file goes as well: its tiles were the stage's default once.
+        A row that names the same file is removed as well, because its tiles were the stage's default once.
         """
         with self._writing:
             store.write(self.folder / one.file, content)

@@ -1,4 +1,4 @@
-"""Which kernels are launched under Nsight Compute: named in text, for the process that launches them."""
+"""Names the kernels that Nsight Compute launches in text, for the process that launches them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from gemm_course.records import parse_tiles
 
 @dataclass(frozen=True)
 class Case:
-    """One launch. `make_args()` returns NumPy arrays and scalars; shared_bytes is dynamic shared memory."""
+    """One launch.
+
+    `make_args()` returns NumPy arrays and scalars, and shared_bytes is dynamic shared memory.
+    """
 
     name: str
     kernel: Any
@@ -31,12 +34,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Source:
-    """Where cases come from, in a form that can be passed to another process as text.
+    """A source of cases, in a form that can be passed to another process as text.
 
-    kind "stages": the named `stages`, or the whole ladder if empty, at `shapes`, with `tiles` changed from
-    the defaults. "pickled": the launch that `pickled` has written into the file `module`. "own": the stage in
-    the learner's file `module`, at `shapes`, with `tiles`. betas: those of a stage's cases; if empty, 0, and
-    0.5 as well unless the shape is a cube.
+    ``kind`` says what the other fields mean. "stages": the named `stages`, or the whole ladder if empty, at
+    `shapes`, with `tiles` changed from the defaults. "pickled": the launch that `pickled` has written into
+    the file `module`. "own": the stage in the learner's file `module`, at `shapes`, with `tiles`. ``betas``
+    are those of a stage's cases. If empty, they are 0, and 0.5 as well unless the shape is a cube.
     """
 
     kind: str
@@ -48,7 +51,7 @@ class Source:
 
     @property
     def program(self) -> list[str]:
-        """The arguments with which Python launches the cases; the path of the report must follow them."""
+        """The arguments with which Python launches the cases. The path of the report must follow them."""
         return ["-m", "gemm_course.bench.profile.child", self.as_text()]
 
     def as_text(self) -> str:
@@ -62,7 +65,7 @@ class Source:
         return cls(**fields)
 
     def cases(self) -> list[Case]:
-        """The cases, in an order that is the same in every process."""
+        """Return the cases, in an order that is the same in every process."""
         if self.kind == "stages":
             return stage_cases(self.stages, self.shapes, parse_tiles(self.tiles), self.betas)
         if self.kind == "own":
@@ -74,7 +77,7 @@ class Source:
 
 
 def stage_named(name: str) -> Stage:
-    """A stage of the ladder or a variant of one. Raises ValueError for an unknown name."""
+    """Return a stage of the ladder or a variant of one. Raise ValueError for an unknown name."""
     stage = called(name)
     if stage is None:
         known = ", ".join(one.name for one in (*LADDER, *variants()))
@@ -88,7 +91,10 @@ def stage_cases(
     tiles: Mapping[str, int] | None = None,
     betas: Sequence[float] = (),
 ) -> list[Case]:
-    """A case for each stage, shape and beta. Without betas: 0, and 0.5 as well unless the shape is a cube."""
+    """Return a case for each stage, shape and beta.
+
+    Without ``betas``, they are 0, and 0.5 as well unless the shape is a cube.
+    """
     stages = [stage_named(name) for name in names] if names else list(LADDER)
     return [
         _stage_case(stage, shape, beta, stage.complete(tiles))
@@ -117,7 +123,10 @@ def _stage_case(stage: Stage, shape: tuple[int, int, int], beta: float, tiles: M
 
 
 def gemm_args(shape: tuple[int, int, int], alignment: int, beta: float, dtype: str = "float32") -> tuple:
-    """(m, n, k, alpha, A, B, beta, C) with random matrices. Padding holds NaN, and so does C if beta is 0."""
+    """Return (m, n, k, alpha, A, B, beta, C) with random matrices.
+
+    The padding holds NaN, and so does C if beta is 0.
+    """
     from gemm_course.device.buffers import leading_dimension, padded
 
     m, n, k = shape
@@ -136,7 +145,7 @@ def pickled(configured: Any, args: Sequence[Any], path: Path) -> Source:
     """Write a configured kernel, `my_kernel[grid, block]`, and its arguments into a file for another process.
 
     The file holds the kernel's code with the device functions and constants that it uses, so the kernel may
-    come from a notebook. A kernel that was defined with signatures is compiled for them again there.
+    come from a notebook. The other process compiles a kernel that was defined with signatures for them again.
     """
     from numba.cuda import serialize
 
@@ -148,7 +157,7 @@ def pickled(configured: Any, args: Sequence[Any], path: Path) -> Source:
 
 
 def unpickled(path: Path) -> Case:
-    """The case that `pickled` has written into this file."""
+    """Return the case that `pickled` has written into this file."""
     from numba.cuda import serialize
 
     kernel, signatures, grid, block, shared_bytes, args = serialize.loads(path.read_bytes())

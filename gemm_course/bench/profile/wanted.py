@@ -1,4 +1,4 @@
-"""Which profiles to make: those of the ladder and of `cases`, or those that a command names."""
+"""Decides which profiles to make: those of the ladder and of `cases`, or those that a command names."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ class Wanted:
 
 
 def wanted(stages: Iterable[str], tiles: Sequence[str], shapes: Iterable[Shape]) -> list[Wanted]:
-    """Each stage or variant with each change of tiles at each shape.
+    """Return each stage or variant with each change of tiles at each shape.
 
-    Raises ValueError for an unknown name, and IllegalTiles.
+    Raise ValueError for an unknown name, and IllegalTiles for tiles that break a rule.
     """
     shapes = list(shapes)
     return [_wanted(name, text, shape) for name in stages for text in (tiles or ("",)) for shape in shapes]
 
 
 def recorded_ones(stages: Sequence[str] = ()) -> list[Wanted]:
-    """The profiles of the records: the ladder at its default tiles and the usual size, and `cases.ASKED`.
+    """Return the profiles of the records: the ladder at default tiles and the usual size, and `cases.ASKED`.
 
-    stages: names, to get the profiles of these alone; a name without any gets one at its default tiles.
-    Raises ValueError for an unknown name.
+    ``stages`` are names, to get the profiles of these alone. A name without any gets one at its default
+    tiles. Raise ValueError for an unknown name.
     """
     ladder = wanted((stage.name for stage in LADDER), (), [(USUAL,) * 3])
     asked = [_wanted(one.stage, one.tiles, (size,) * 3) for one in ASKED for size in one.sizes]
