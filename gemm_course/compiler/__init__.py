@@ -1,4 +1,4 @@
-"""The compiler's work without a GPU: a kernel's machine code, and the registers and memory that it takes.
+"""Does the compiler's work without a GPU: finds a kernel's machine code, registers and memory.
 
     from gemm_course import compiled
 

@@ -1,15 +1,15 @@
-"""The insides of numba-cuda that compiling without a GPU needs. No other module of the course touches them.
+"""Uses the insides of numba-cuda that compiling without a GPU needs, which no other module touches.
 
-numba-cuda compiles for the GPU at hand: it asks the driver which one that is, and caches what it compiles.
+numba-cuda compiles for the GPU at hand. It asks the driver which one that is, and caches what it compiles.
 `cuda.compile` compiles a kernel for any GPU, but the kernel's device functions are still compiled for the GPU
-at hand, and cached. So during Numba's part of the work, and for this thread alone,
+at hand, and cached. So three things are changed during Numba's part of the work, for this thread alone:
 
-- `numba.cuda.dispatcher.get_current_device` answers with the compute capability that we compile for;
-- device functions forget their compiled versions, and get them back afterwards. These may be for another
-  compute capability, or, without a GPU, mere signatures that wait to be compiled (lockstep.without_gpu);
-- device functions are compiled with line numbers, as with `lineinfo=True`, if the caller asks for that.
+- `numba.cuda.dispatcher.get_current_device` answers with the compute capability that is compiled for.
+- Device functions forget their compiled versions, and get them back afterwards. These may be for another
+  compute capability, or, without a GPU, mere signatures that wait to be compiled (lockstep.without_gpu).
+- Device functions are compiled with line numbers, as with `lineinfo=True`, if the caller asks for that.
 
-We hold Numba's compiler lock meanwhile. Everything else does what `numba.cuda.dispatcher._Kernel` does at a
+Numba's compiler lock is held meanwhile. Everything else does what `numba.cuda.dispatcher._Kernel` does at a
 launch, as of numba-cuda 0.30, the version that pyproject.toml asks for.
 """
 
@@ -39,9 +39,9 @@ LIBRARIES = ("numba", "numba_cuda")
 class Lowered:
     """A kernel in LLVM's intermediate code, as Numba hands it to NVIDIA's optimiser.
 
-    name: the kernel's mangled name. files: those of the kernel and its device functions, as their code
-    objects name them. sources: CUDA C++ that must be linked, as (name, text), such as float16's arithmetic.
-    others: names of what must be linked and is no source.
+    ``name`` is the kernel's mangled name. ``files`` are those of the kernel and its device functions, as
+    their code objects name them. ``sources`` are CUDA C++ that must be linked, as (name, text), such as
+    float16's arithmetic. ``others`` are names of what must be linked and is not a source.
     """
 
     modules: tuple[str, ...]
@@ -52,15 +52,16 @@ class Lowered:
 
 
 def architecture(capability: tuple[int, int]) -> str:
-    """ "86", "90a": the target that numba-cuda chooses for a GPU of this compute capability."""
+    """Return the target that numba-cuda chooses for a GPU of this compute capability: "86", "90a"."""
     major, minor = capability
     return f"{major}{minor}{'a' if capability >= HOPPER else ''}"
 
 
 def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bool) -> Lowered:
-    """Numba's part of compiling a kernel for arguments of these Numba types. Raises what Numba raises.
+    """Do Numba's part of compiling a kernel for arguments of these Numba types. Raise what Numba raises.
 
-    lines: include all line numbers; otherwise those that a launch would have, none without lineinfo=True.
+    With ``lines``, include all line numbers. Otherwise include those that a launch would have, which are none
+    without lineinfo=True.
     """
     from numba.cuda import types as numba_types
     from numba.cuda.compiler import compile_cuda, kernel_fixup
@@ -76,7 +77,7 @@ def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: b
             lineinfo=lines or bool(options.get("lineinfo")),
             forceinline=bool(options.get("forceinline")),
             fastmath=bool(options.get("fastmath")),
-            nvvm_options={},  # we call NVVM ourselves
+            nvvm_options={},  # the caller calls NVVM itself
             cc=capability,
         )
         library = result.library
@@ -86,7 +87,7 @@ def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: b
         modules = tuple(nvvm.llvm_replace(module) for module in library.llvm_strs)  # in NVVM's dialect
     files = [function.__code__.co_filename, *(one.py_func.__code__.co_filename for one in device_functions)]
     sources, others = _to_link(library, options, modules)
-    if sources:  # NVRTC marks the version of debug information by another kind of flag; use that one
+    if sources:  # NVRTC marks the version of debug information by another kind of flag, which is used then.
         modules = tuple(
             re.sub(r'i32 \d+, (!"Debug Info Version")', r"i32 4, \1", module) for module in modules
         )
@@ -94,7 +95,7 @@ def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: b
 
 
 def _to_link(library: Any, options: dict, modules: tuple[str, ...]) -> tuple[tuple, tuple]:
-    """What must be linked -> sources in CUDA C++, and the names of what is no source."""
+    """Return what must be linked: sources in CUDA C++, and the names of what is not a source."""
     from numba.cuda import dispatcher
 
     wanted = [*(options.get("link") or ()), *library._linking_files]
@@ -113,7 +114,7 @@ def _to_link(library: Any, options: dict, modules: tuple[str, ...]) -> tuple[tup
 
 
 def compiled_source(name: str, text: str, capability: tuple[int, int], lto: bool) -> bytes:
-    """Compile CUDA C++ with NVRTC -> LTO-IR or PTX. Raises what cuda.core raises."""
+    """Compile CUDA C++ with NVRTC to LTO-IR or PTX, and return it. Raise what cuda.core raises."""
     from numba.cuda.cudadrv import nvrtc
 
     suffix = ("a",) if capability >= HOPPER else ()
@@ -122,13 +123,13 @@ def compiled_source(name: str, text: str, capability: tuple[int, int], lto: bool
 
 
 def nvvm_options(options: dict) -> dict[str, int | None]:
-    """NVVM's options for a kernel's `cuda.jit` options, which are in `dispatcher.targetoptions`."""
+    """Return NVVM's options for a kernel's `cuda.jit` options, which are in `dispatcher.targetoptions`."""
     fast = {"ftz": 1, "fma": 1, "prec-div": 0, "prec-sqrt": 0} if options.get("fastmath") else {}
     return {"opt": 3 if options.get("opt", True) else 0, **fast}
 
 
 def type_of(value: Any) -> Any:
-    """The Numba type that an argument has in a launch on a GPU. Raises ValueError if there is none.
+    """Return the Numba type that an argument has in a launch on a GPU. Raise ValueError if there is none.
 
     A tensor map becomes an array of 16 uint64. An array on the host becomes one on the device, which is
     aligned and not read-only.
@@ -151,13 +152,19 @@ def type_of(value: Any) -> Any:
 
 
 def declared(dispatcher: Any) -> list[tuple]:
-    """The types in the signatures that a kernel was defined with, if any; it takes no other arguments."""
+    """Return the types in the signatures that a kernel was defined with, if any.
+
+    Such a kernel takes no other arguments.
+    """
     return [] if dispatcher._can_compile else list(dispatcher.overloads)
 
 
 @contextmanager
 def _compiling_for(capability: tuple[int, int], lines: bool) -> Iterator[list]:
-    """Do what the module's docstring says. Yield a list, which gets the device functions, without Numba's."""
+    """Change numba-cuda as the module's docstring says, until the block ends.
+
+    Yield a list, which gets the device functions that are not Numba's own.
+    """
     from numba.cuda import dispatcher as module
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.core.errors import NumbaWarning
@@ -179,8 +186,9 @@ def _compiling_for(capability: tuple[int, int], lines: bool) -> Iterator[list]:
         return device if mine() else ask()
 
     with global_compiler_lock, warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaWarning)  # it warns of functions without a source, for example
-        # Read under the lock: outside it, they may belong to another thread that compiles.
+        # Numba warns of functions without a source, for example.
+        warnings.simplefilter("ignore", NumbaWarning)
+        # They are read under the lock, because outside it they may belong to another thread that compiles.
         resolve, ask = kind.get_call_template, module.get_current_device
         kind.get_call_template, module.get_current_device = get_call_template, get_current_device
         try:
@@ -197,7 +205,7 @@ def _in_this_thread() -> Callable[[], bool]:
 
 
 def _is_numbas(function: Callable) -> bool:
-    """Whether it is one of Numba's own functions, such as its `max`, whose lines nobody asks for."""
+    """Tell whether a function is one of Numba's own, such as its `max`, whose lines nobody asks for."""
     return function.__module__.partition(".")[0] in LIBRARIES
 
 
@@ -216,7 +224,7 @@ def _forget(function: Any, lines: bool) -> None:
 def _remember(function: Any, state: dict) -> None:
     """Restore a device function, and remove from Numba's tables what was compiled in between."""
     for made in function.overloads.values():
-        with suppress(KeyError):  # an interruption came before it was entered there
+        with suppress(KeyError):  # An interruption came before it was entered there.
             made.target_context.remove_user_function(made.entry_point)
     own = vars(function)
     for name in own.keys() - state.keys():
@@ -225,7 +233,10 @@ def _remember(function: Any, state: dict) -> None:
 
 
 def file_names(files: tuple[str, ...]) -> dict[str, str]:
-    """File names in debug information -> names to show: the course's own files from the package's name on."""
+    """Return the name to show for each file name in debug information.
+
+    The course's own files are shown from the package's name on.
+    """
     package = Path(__file__).parents[1]
     names = {}
     for file in files:

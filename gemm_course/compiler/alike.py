@@ -10,11 +10,12 @@ LONG = 2000  # in longer codes the comparison in order skips common opcodes, whi
 
 
 def like_places(ones: Sequence[str], others: Sequence[str]) -> list[int]:
-    """For each opcode in `ones`, the index of the corresponding opcode in `others`.
+    """Return, for each opcode in `ones`, the index of the corresponding opcode in `others`.
 
     If an opcode occurs equally often in both, the first corresponds to the first, and so on, because
     compilers exchange neighbours. Other opcodes correspond where a comparison finds them in the same order.
-    An opcode without a counterpart takes that of the last one before it. others must not be empty.
+    An opcode without a counterpart takes that of the last opcode before it that has one. ``others`` must not
+    be empty.
     """
     if list(ones) == list(others):
         return list(range(len(ones)))

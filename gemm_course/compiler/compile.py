@@ -1,4 +1,4 @@
-"""`compiled`: what it can be asked for, and the steps from Python to machine code."""
+"""Offers `compiled`, and takes the steps from Python to machine code."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from lockstep import active, did_you_mean
 from lockstep.limits import LIMITS, MAX_STATIC_SHARED_BYTES, MAX_THREADS
 
-EXAMPLE = 64  # rows and columns of example matrices; only their types matter
-KEPT = 64  # so many stages with tiles are cached
+EXAMPLE = 64  # rows and columns of example matrices, of which only the types matter
+KEPT = 64  # the number of stages with tiles that are cached
 
 
 def compiled(
@@ -53,18 +53,18 @@ def compiled(
 ) -> Compiled:
     """Compile a kernel as a launch on a GPU of this compute capability would, and return its machine code.
 
-    kernel_or_stage: a stage of the ladder or its name; or a `cuda.jit` kernel, configured as in
-    `my_kernel[grid, block]` or not; or a plain function. args: a kernel's example arguments, NumPy arrays and
-    numbers, of which only the types matter; none if the kernel was defined with a signature.
-    compute_capability: one that the course knows, (7, 5) to (12, 0), also as "8.6" or "sm_86". tiles: sizes
-    to change from a stage's defaults.
+    ``kernel_or_stage`` is a stage of the ladder or its name; or a `cuda.jit` kernel, configured as in
+    `my_kernel[grid, block]` or not; or a plain function. ``args`` are a kernel's example arguments, NumPy
+    arrays and numbers, of which only the types matter. There are none if the kernel was defined with a
+    signature. ``compute_capability`` is one that the course knows, (7, 5) to (12, 0), also as "8.6" or
+    "sm_86". ``tiles`` are sizes to change from a stage's defaults.
 
     This needs no GPU, but the extra `compiler`. Without the extra, a stage at its default tiles is read from
     the record, for 8.0, 8.6 and 9.0. The code is what a launch loads on such a GPU if numba-cuda finds the
     same versions of NVIDIA's NVVM and nvJitLink there.
 
-    Raises CannotCompile, a ValueError, with the reason in a sentence; IllegalTiles; ValueError for a size
-    that the stage does not have; NoCompiler, with what to install.
+    Raise CannotCompile, a ValueError, with the reason in a sentence. Raise IllegalTiles for illegal tiles,
+    ValueError for a size that the stage does not have, and NoCompiler with what to install.
     """
     capability = _capability(compute_capability)
     if isinstance(kernel_or_stage, (str, Stage)):
@@ -79,9 +79,9 @@ def compiled(
 
 
 def usage_of(kernel: Any, *args: Any, compute_capability: tuple[int, int]) -> Usage:
-    """The registers and memory that a kernel takes, in half of `compiled`'s time: nothing is disassembled.
+    """Return the registers and memory that a kernel takes, in half of `compiled`'s time.
 
-    kernel, args, compute_capability and errors are those of `compiled`; but no stage is accepted.
+    Nothing is disassembled. The arguments and errors are those of `compiled`, but no stage is accepted.
     """
     asked = _asked(kernel)
     image = _image(*_given(asked, args), compute_capability, lines=False)
@@ -90,7 +90,7 @@ def usage_of(kernel: Any, *args: Any, compute_capability: tuple[int, int]) -> Us
 
 
 def _given(asked: _Asked, args: Sequence) -> tuple[Any, tuple]:
-    """numba-cuda's own object for a kernel, and the types of its arguments."""
+    """Return numba-cuda's own object for a kernel, and the types of its arguments."""
     require_compiler()
     if active() is not None:
         raise CannotCompile(
@@ -102,7 +102,7 @@ def _given(asked: _Asked, args: Sequence) -> tuple[Any, tuple]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A kernel, and what we know of its launch."""
+    """A kernel, and what is known of its launch."""
 
     kernel: Any
     name: str
@@ -135,7 +135,7 @@ def _stage(named: str | Stage) -> Stage:
 
 
 def _of_stage(stage: Stage, tiles: dict[str, int], capability: tuple[int, int]) -> Compiled:
-    if impossible := why_not(stage, tiles, capability):  # raises IllegalTiles
+    if impossible := why_not(stage, tiles, capability):  # This raises IllegalTiles.
         raise CannotCompile(impossible)
     reason = why_no_compiler()
     if reason is None:
@@ -183,12 +183,12 @@ def _asked(given: Any) -> _Asked:
 
 
 def _dispatcher(kernel: Any) -> Any:
-    """numba-cuda's own object for a kernel. Raises CannotCompile for anything that cannot be launched."""
+    """Return numba-cuda's own object for a kernel. Raise CannotCompile for what cannot be launched."""
     from numba import cuda
 
     if isinstance(kernel, FunctionType):
         kernel = cuda.jit(kernel)
-    kernel = getattr(kernel, "compiled", kernel)  # it may have been defined under emulation
+    kernel = getattr(kernel, "compiled", kernel)  # The kernel may have been defined under emulation.
     name, options = kernel.py_func.__name__, kernel.targetoptions
     if options.get("device"):
         raise CannotCompile(f"{name} is a device function: compile a kernel that calls it.")
@@ -198,7 +198,7 @@ def _dispatcher(kernel: Any) -> Any:
 
 
 def _types(dispatcher: Any, args: Sequence) -> tuple:
-    """The Numba types of a launch with these arguments."""
+    """Return the Numba types of a launch with these arguments."""
     function = dispatcher.py_func
     names = list(inspect.signature(function).parameters)
     declared = _numba.declared(dispatcher)
@@ -265,8 +265,11 @@ def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: 
 
 
 def _shared_bytes(used: Usage, asked: _Asked, capability: tuple[int, int]) -> int:
-    """Shared memory per block, including what the launch requests. Raises CannotCompile if it is too much."""
-    if used.shared_bytes > MAX_STATIC_SHARED_BYTES:  # the assembler does not complain for 9.0
+    """Return the shared memory per block in bytes, including what the launch requests.
+
+    Raise CannotCompile if it is too much.
+    """
+    if used.shared_bytes > MAX_STATIC_SHARED_BYTES:  # The assembler does not complain for 9.0.
         raise too_much_static(asked.name, used.shared_bytes)
     shared = used.shared_bytes + asked.dynamic_shared_bytes
     if impossible := why_too_much(asked.name, shared, capability):
@@ -294,7 +297,7 @@ def _image(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bo
     name, target, lto = function.__name__, _numba.architecture(capability), bool(options.get("lto", True))
     try:
         code = _numba.lowered(dispatcher, types, capability, lines)
-    except Exception as error:  # Numba's passes may raise anything; the learner needs a sentence
+    except Exception as error:  # Numba's passes may raise anything, and the learner needs a sentence.
         raise numbas_reason(error, function) from error
     if code.others:
         raise CannotCompile(f"{name} is linked with {', '.join(code.others)}, which is done on a GPU only.")
@@ -302,7 +305,7 @@ def _image(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bo
     for source in code.sources:
         try:
             parts.append(_numba.compiled_source(*source, capability, lto))
-        except Exception as error:  # cuda.core and cuda.bindings have several errors for NVRTC
+        except Exception as error:  # cuda.core and cuda.bindings have several errors for NVRTC.
             raise linkers_reason(str(error), name) from error
     lines = lines or bool(options.get("lineinfo"))
     elf, used = linked(parts, target, name, lto, options.get("max_registers"), lines)
@@ -310,7 +313,7 @@ def _image(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bo
 
 
 def _rows(launched: _Image, with_lines: _Image) -> list[Instruction]:
-    """The instructions of a launch, with their lines taken from the code that was compiled with line numbers.
+    """Return a launch's instructions, with their lines from the code that was compiled with line numbers.
 
     Line numbers do not change what a kernel computes, but they sometimes change the order of instructions.
     """

@@ -1,4 +1,4 @@
-"""Reads nvdisasm's text: instructions in order, each with its address and its line of the source."""
+"""Reads nvdisasm's text into instructions in order, each with its address and its line of the source."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ _PARTS = re.compile(r"(?:(?P<predicate>@!?U?P\w+)\s+)?(?P<opcode>\S+)\s*(?P<oper
 class Instruction:
     """One machine instruction, after its predicate if it has one: "@!P0 BRA 0x230".
 
-    address: bytes from the kernel's start. file, line: the source that it was compiled from; "" and 0 if that
-    is neither the kernel nor one of its device functions, as in a division of integers, which is NVIDIA's.
+    ``address`` is in bytes from the kernel's start. ``file`` and ``line`` are the source that it was compiled
+    from. They are "" and 0 if that is neither the kernel nor one of its device functions, as in a division of
+    integers, which is NVIDIA's.
     """
 
     address: int
@@ -63,11 +64,11 @@ def _parsed(text: str) -> re.Match:
 
 
 def instructions(text: str, kernel: str, name: str, files: Mapping[str, str]) -> list[Instruction]:
-    """The instructions of a kernel in nvdisasm's output (-gi -c), with addresses in place of labels.
+    """Return a kernel's instructions in nvdisasm's output (-gi -c), with addresses in place of labels.
 
-    kernel: its mangled name there, which is replaced by `name`. files: from file names of debug information,
-    absolute and normalised, to the names to show; an instruction from any other file gets the line that
-    called it. Functions with sections of their own that the kernel calls come after the kernel.
+    ``kernel`` is its mangled name there, which is replaced by `name`. ``files`` maps file names of debug
+    information, absolute and normalised, to the names to show. An instruction from any other file gets the
+    line that called it. Functions with sections of their own that the kernel calls come after the kernel.
     """
     sections = _sections(text, kernel)
     codes, addresses, begin = [], {}, 0
@@ -91,7 +92,7 @@ def instructions(text: str, kernel: str, name: str, files: Mapping[str, str]) ->
 
 
 def _sections(text: str, kernel: str) -> list[list[str]]:
-    """The lines of each section of code, the kernel's first."""
+    """Return the lines of each section of code, the kernel's first."""
     sections: list[tuple[str, list[str]]] = [("", [])]
     for line in text.splitlines():
         if begun := _SECTION.match(line):
@@ -102,12 +103,13 @@ def _sections(text: str, kernel: str) -> list[list[str]]:
 
 
 def _read(lines: Iterable[str], files: Mapping[str, str]) -> Iterator[_Code]:
-    """The instructions of a section, one after the other.
+    """Yield the instructions of a section, one after the other.
 
-    Before an instruction of an inlined function stand several lines: its own first, then its callers'.
+    An instruction of an inlined function has several lines before it, first its own and then its callers'.
     """
     labels: list[str] = []
-    place, begun = NOWHERE, False  # begun: whether a line for the next instruction was read
+    # ``begun`` is true if a line for the next instruction was read.
+    place, begun = NOWHERE, False
     for line in lines:
         if at := _PLACE.match(line):
             if not begun:
@@ -120,12 +122,12 @@ def _read(lines: Iterable[str], files: Mapping[str, str]) -> Iterator[_Code]:
             labels, begun = [], False
         elif label := _LABEL.match(line):
             labels.append(label["name"])
-        elif _FUNCTION.match(line):  # a function of NVIDIA's own follows, which has no lines
+        elif _FUNCTION.match(line):  # A function of NVIDIA's own follows, which has no lines.
             place, begun = NOWHERE, False
 
 
 def _without_padding(codes: list[_Code]) -> list[_Code]:
-    """The instructions without the padding at the end and the endless loop before it, which never runs."""
+    """Remove the padding at the end, and the endless loop before it, which never runs. Return the rest."""
     while codes and codes[-1][2] == "NOP":
         codes.pop()
     if codes and codes[-1][2] in [f"BRA `({label})" for label in codes[-1][0]]:

@@ -1,6 +1,6 @@
-"""What each machine instruction does, in kinds that a newcomer understands.
+"""Says what each machine instruction does, in kinds that a newcomer understands.
 
-NVIDIA documents the opcodes by name only ("CUDA Binary Utilities", "Instruction Set Reference"); an opcode
+NVIDIA documents the opcodes by name only ("CUDA Binary Utilities", "Instruction Set Reference"). An opcode
 that is not listed here is of the kind "other".
 """
 
@@ -11,7 +11,8 @@ from types import MappingProxyType
 
 MULTIPLY_ADD, TENSOR_CORE = "multiply-add", "Tensor Core product"
 
-# Each kind, in the order in which kinds are shown, with its meaning and its opcodes without modifiers.
+# The table has each kind, in the order in which kinds are shown, its meaning and its opcodes without
+# modifiers.
 _TABLE = (
     (MULTIPLY_ADD, "a · b + c in floating point, the work that a kernel is for", "FFMA DFMA HFMA2 FFMA32I"),
     (
@@ -84,10 +85,10 @@ _MOVES = ("IMAD.MOV", "UIMAD.MOV")
 
 
 def kind_of(opcode: str, operands: str = "") -> str:
-    """The kind of an instruction: `kind_of("FFMA")`, `kind_of("LDG.E.128")`, a key of KINDS.
+    """Return the kind of an instruction, a key of KINDS: `kind_of("FFMA")`, `kind_of("LDG.E.128")`.
 
-    operands: as disassembled, "R1, R2, R3, R1". They distinguish a multiply-add from an instruction that only
-    moves a constant, 0 · 0 + c.
+    ``operands`` are as disassembled, "R1, R2, R3, R1". They distinguish a multiply-add from an instruction
+    that only moves a constant, 0 · 0 + c.
     """
     if opcode.startswith("HFMA2") and operands.replace(" ", "").split(",")[1:3] == ["-RZ", "RZ"]:
         return "move"

@@ -1,4 +1,4 @@
-"""What a GPU of a compute capability can run."""
+"""Tells what a GPU of a compute capability can run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HOPPER = 9  # a stage that needs this generation runs on no other, newer ones in
 
 
 def why_not(stage: Stage, tiles: Mapping[str, int] | None, capability: tuple[int, int]) -> str | None:
-    """Why a GPU of this compute capability cannot run a stage with these tiles, in a sentence, or None."""
+    """Return why a GPU of this compute capability cannot run a stage with these tiles, or None if it can."""
     if not has_instructions(stage, capability):
         needed = stage.compute_capability
         known = f"{shown(needed)}{', Hopper' if needed[0] == HOPPER else ' or newer'}"
@@ -20,13 +20,13 @@ def why_not(stage: Stage, tiles: Mapping[str, int] | None, capability: tuple[int
 
 
 def has_instructions(stage: Stage, capability: tuple[int, int]) -> bool:
-    """Whether a GPU of this compute capability has all instructions of a stage."""
+    """Tell whether a GPU of this compute capability has all instructions of a stage."""
     needed = stage.compute_capability
     return capability[0] == HOPPER if needed[0] == HOPPER else capability >= needed
 
 
 def why_too_much(name: str, shared_bytes: int, capability: tuple[int, int]) -> str | None:
-    """Why a block of a kernel cannot have so much shared memory, as a sentence, or None if it can."""
+    """Return why a block of a kernel cannot have this much shared memory, or None if it can."""
     most = LIMITS[capability].shared_bytes_per_block
     if shared_bytes <= most:
         return None
@@ -37,5 +37,5 @@ def why_too_much(name: str, shared_bytes: int, capability: tuple[int, int]) -> s
 
 
 def shown(capability: tuple[int, int]) -> str:
-    """ "9.0"."""
+    """Return a compute capability in words, such as "9.0"."""
     return ".".join(map(str, capability))

@@ -14,10 +14,10 @@ _TARGET = re.compile(r"0x([0-9a-f]+)$")
 
 
 def loops(code: Sequence[Instruction]) -> list[frozenset[int]]:
-    """The loops of a kernel, each as the set of its instructions' addresses, including loops inside it.
+    """Return the loops of a kernel, each as the set of its instructions' addresses, with those inside it.
 
-    A loop is closed by a jump back to its entry, an instruction that every way into the loop passes. Parts
-    that the compiler has moved elsewhere, such as rare cases, belong to the loop as well.
+    A loop is closed by a jump back to its entry, which is an instruction that every way into the loop passes.
+    Parts that the compiler has moved elsewhere, such as rare cases, belong to the loop as well.
     """
     starts = _block_starts(code)
     blocks = {
@@ -71,7 +71,7 @@ def _root(one: Instruction) -> str:
 
 
 def _reached(following: dict[int, list[int]]) -> list[int]:
-    """The blocks that can be reached from the kernel's start, by address; the start comes first."""
+    """Return the blocks that can be reached from the kernel's start, by address. The start comes first."""
     seen, waiting = {0}, [0]
     while waiting:
         new = set(following[waiting.pop()]) - seen
@@ -81,7 +81,7 @@ def _reached(following: dict[int, list[int]]) -> list[int]:
 
 
 def _dominators(reached: list[int], preceding: dict[int, list[int]]) -> dict[int, set[int]]:
-    """For each block, the blocks that lie on every way to it from the kernel's start, including itself."""
+    """Return, for each block, the blocks on every way to it from the kernel's start, including itself."""
     dominators = {start: set(reached) for start in reached} | {0: {0}}
     changed = True
     while changed:
@@ -94,7 +94,7 @@ def _dominators(reached: list[int], preceding: dict[int, list[int]]) -> dict[int
 
 
 def _body(head: int, end: int, preceding: dict[int, list[int]]) -> set[int]:
-    """The blocks that lead to `end` without passing `head`, and `head` itself."""
+    """Return the blocks that lead to `end` without passing `head`, and `head` itself."""
     body, waiting = {head}, [end]
     while waiting:
         start = waiting.pop()

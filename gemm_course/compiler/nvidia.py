@@ -1,4 +1,4 @@
-"""NVIDIA's own tools: checks that they are here, optimises and links a kernel, disassembles it."""
+"""Runs NVIDIA's own tools: checks that they are installed, optimises and links a kernel, disassembles it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ INSTALL = f"install the extra `compiler`: {_HOW}"
 
 @dataclass(frozen=True)
 class Usage:
-    """A kernel's registers and bytes per thread; shared memory of fixed shape is in bytes per block."""
+    """The registers and memory that a kernel takes.
+
+    ``registers``, ``local_bytes`` and ``spilled_bytes`` are per thread. ``shared_bytes`` is the shared memory
+    of fixed shape per block.
+    """
 
     registers: int
     local_bytes: int
@@ -36,7 +40,7 @@ class Usage:
 
 
 def why_no_compiler() -> str | None:
-    """Why nothing can be compiled here, as a sentence that says what to install; None if it can."""
+    """Return why nothing can be compiled here, with what to install, or None if it can."""
     from numba import config
 
     if config.ENABLE_CUDASIM:
@@ -46,7 +50,7 @@ def why_no_compiler() -> str | None:
 
 @functools.cache
 def _what_is_missing() -> str | None:
-    """The same, found out once per process."""
+    """Return the same as `why_no_compiler`, which is found out once per process."""
     if sys.platform == "darwin":
         return "NVIDIA has no compiler for macOS: machine code can be made on Linux and Windows only."
     if find_spec("numba_cuda") is None:
@@ -76,10 +80,10 @@ def require_compiler() -> None:
 def optimised(
     modules: Sequence[str], architecture: str, options: Mapping[str, int | None], lto: bool, name: str
 ) -> bytes:
-    """NVVM's part -> LTO-IR, which the linker optimises further, or with lto=False PTX. Raises CannotCompile.
+    """Run NVVM, and return LTO-IR, which the linker optimises further, or with lto=False PTX.
 
-    modules: LLVM's intermediate code. architecture: "86", "90a". options: NVVM's, by name. name: the kernel's
-    in messages.
+    ``modules`` are LLVM's intermediate code. ``architecture`` is such as "86" or "90a". ``options`` are
+    NVVM's, by name. ``name`` is the kernel's in messages. Raise CannotCompile.
     """
     from cuda.bindings import nvvm
 
@@ -91,7 +95,7 @@ def optimised(
             for module in map(str.encode, modules):
                 nvvm.add_module_to_program(program, module, len(module), "")
             nvvm.verify_program(program, len(words), words)
-            library = _libdevice()  # added after the verifier, which would reject parts of it
+            library = _libdevice()  # It is added after the verifier, which would reject parts of it.
             nvvm.lazy_add_module_to_program(program, library, len(library), "")
             nvvm.compile_program(program, len(words), words)
         except nvvm.nvvmError as error:
@@ -104,7 +108,7 @@ def optimised(
 
 @functools.cache
 def _libdevice() -> bytes:
-    """NVIDIA's library of mathematical functions; NVVM takes from it what a kernel calls."""
+    """Return NVIDIA's library of mathematical functions, from which NVVM takes what a kernel calls."""
     from cuda import pathfinder
 
     return Path(pathfinder.find_bitcode_lib("device")).read_bytes()
@@ -113,11 +117,11 @@ def _libdevice() -> bytes:
 def linked(
     codes: Sequence[bytes], architecture: str, name: str, lto: bool, max_registers: int | None, lines: bool
 ) -> tuple[bytes, Usage]:
-    """Link one kernel -> its machine code as an ELF image, and what it takes. Raises CannotCompile.
+    """Link one kernel, and return its machine code as an ELF image, and what it takes. Raise CannotCompile.
 
-    codes: the kernel, as `optimised` returns it, and what is linked to it, all LTO-IR or all PTX.
-    max_registers: per thread, None for no limit. lines: whether to keep line numbers. architecture, name and
-    lto are as in `optimised`.
+    ``codes`` are the kernel, as `optimised` returns it, and what is linked to it, all LTO-IR or all PTX.
+    ``max_registers`` is per thread, None for no limit. With ``lines``, line numbers are kept.
+    ``architecture``, ``name`` and ``lto`` are as in `optimised`.
     """
     from cuda.bindings import nvjitlink
 
@@ -153,9 +157,9 @@ def _text(size: Callable, read: Callable, handle: Any) -> str:
 
 
 def usage(log: str) -> Usage:
-    """What the assembler reports about the one kernel that it has compiled.
+    """Return what the assembler reports about the one kernel that it has compiled.
 
-    A function that was not inlined has its own stack frame; the kernel's line then has the sum of all.
+    A function that was not inlined has its own stack frame, and then the kernel's line has the sum of all.
     """
     used = re.search(r"Used (\d+) registers.*", log)
     frames = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores", log)
@@ -170,7 +174,7 @@ def usage(log: str) -> Usage:
 
 
 def machine_words(image: bytes) -> dict[str, bytes]:
-    """The encoded instructions of an ELF image, by the name of their section."""
+    """Return the encoded instructions of an ELF image, by the name of their section."""
     from elftools.elf.elffile import ELFFile
 
     sections = ELFFile(io.BytesIO(image)).iter_sections()
@@ -178,7 +182,7 @@ def machine_words(image: bytes) -> dict[str, bytes]:
 
 
 def disassembled(image: bytes) -> str:
-    """nvdisasm's text for an ELF image, with files and lines, also those of inlined functions."""
+    """Return nvdisasm's text for an ELF image, with files and lines, also those of inlined functions."""
     from cuda import pathfinder
 
     with tempfile.TemporaryDirectory() as folder:

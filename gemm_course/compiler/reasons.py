@@ -1,4 +1,4 @@
-"""Why there is no machine code, in a sentence."""
+"""Says in a sentence why there is no machine code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from lockstep.limits import MAX_STATIC_SHARED_BYTES
 
-LONGEST = 300  # characters of a reason
+LONGEST = 300  # the most characters of a reason
 PREAMBLES = ("Failed in ", "- Resolution failure", 'File "', "During: ", "Traceback")
 NUMBAS_FILES = (
     "/numba/",
@@ -21,15 +21,15 @@ NUMBAS_FILES = (
 
 
 class CannotCompile(ValueError):
-    """This kernel cannot be compiled as asked; the message says why in a sentence."""
+    """The error for a kernel that cannot be compiled as asked. Its message says why in a sentence."""
 
 
 class NoCompiler(RuntimeError):
-    """NVIDIA's tools are not here; the message says in a sentence what to install."""
+    """The error for missing tools of NVIDIA's. Its message says in a sentence what to install."""
 
 
 def numbas_reason(error: BaseException, function: Callable) -> CannotCompile:
-    """Numba's reason to reject a function, as an error, with the line if it is known."""
+    """Return Numba's reason to reject a function, as an error, with the line if it is known."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # a terminal's colours
     reason = _essence(text) or type(error).__name__
     if not _is_numbas(error) and not isinstance(error, TypeError):
@@ -38,12 +38,12 @@ def numbas_reason(error: BaseException, function: Callable) -> CannotCompile:
 
 
 def optimisers_reason(log: str, name: str) -> CannotCompile:
-    """The reason why NVIDIA's optimiser, NVVM, rejects a kernel, from its log."""
+    """Return the reason why NVIDIA's optimiser, NVVM, rejects a kernel, from its log."""
     return CannotCompile(f"NVIDIA's optimiser refuses {name}: {_cut(_first_error(log))}")
 
 
 def linkers_reason(log: str, name: str) -> CannotCompile:
-    """The reason why NVIDIA's linker or assembler rejects a kernel, from their log."""
+    """Return the reason why NVIDIA's linker or assembler rejects a kernel, from their log."""
     too_much = re.search(r"uses too much shared data \((0x[0-9a-f]+) bytes", log)
     if too_much:
         return too_much_static(name, int(too_much[1], 16))
@@ -51,7 +51,7 @@ def linkers_reason(log: str, name: str) -> CannotCompile:
 
 
 def too_much_static(name: str, shared_bytes: int) -> CannotCompile:
-    """An error: arrays of fixed shape take more shared memory than a block can have."""
+    """Return the error for arrays of fixed shape with more shared memory than a block can have."""
     return CannotCompile(
         f"{name} has {shared_bytes:,} bytes of shared memory in arrays of fixed shape; the maximum is "
         f"{MAX_STATIC_SHARED_BYTES:,}. A launch can request more: cuda.shared.array(0, ...) and "
@@ -70,7 +70,7 @@ def _is_numbas(error: BaseException) -> bool:
 
 
 def _essence(text: str) -> str:
-    """The line of Numba's message that has the reason, in words that make sense by themselves."""
+    """Return the line of Numba's message that has the reason, in words that make sense by themselves."""
     if "NRT required but not enabled" in text:
         return "it makes a new array, which a kernel cannot: copy element by element, in a loop"
     lines = [line.strip() for line in text.splitlines()]
@@ -86,16 +86,16 @@ def _essence(text: str) -> str:
 
 
 def _rejection(lines: list[str]) -> str:
-    """Why Numba's candidates rejected the types of a call, if all that gave a reason gave the same."""
+    """Return why Numba's candidates rejected the types of a call, if all that gave a reason gave the same."""
     said = {lines[i + 1] for i, line in enumerate(lines[:-1]) if line.startswith("Rejected as")}
     return re.sub(r"^\w*Error: ", "", said.pop()) if len(said) == 1 else ""
 
 
 def _place(error: BaseException) -> str:
-    """ ", line 7, `acc += A[row, p]`": the innermost place outside of Numba's own files; "" if there is none.
+    """Return the innermost place outside of Numba's own files, ", line 7, `acc += A[row, p]`", or "".
 
-    Not every error has a place. But what Numba was working on has one, and it stands in local variables of
-    the functions on the traceback.
+    Not every error has a place. But what Numba was working on has one, which is in local variables of the
+    functions on the traceback.
     """
     frames, traceback = [], error.__traceback__
     while traceback is not None:
@@ -122,6 +122,6 @@ def _cut(reason: str) -> str:
 
 
 def one_of(names: Iterable[str]) -> str:
-    """ "7.5, 8.0 or 9.0"."""
+    """Return names in words, such as "7.5, 8.0 or 9.0"."""
     *most, last = names
     return f"{', '.join(most)} or {last}" if most else last

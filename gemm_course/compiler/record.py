@@ -1,9 +1,9 @@
-"""The machine code of the ladder's stages at their default tiles, kept in data/machine_code.
+"""Keeps the machine code of the ladder's stages at their default tiles in data/machine_code.
 
 `stages.csv` has a row for each stage and compute capability. `STAGE.txt.xz` has the stage's instructions for
-all compute capabilities, in one file because they are similar. It is text: "== 9.0" begins a compute
-capability, "@ file" and ": 47" name the file and the line of the source for the instructions that follow; all
-other lines are instructions, 16 bytes each.
+all compute capabilities, in one file because they are similar. It is text. "== 9.0" begins a compute
+capability, and "@ file" and ": 47" name the file and the line of the source for the instructions that follow.
+All other lines are instructions, 16 bytes each.
 """
 
 from __future__ import annotations
@@ -39,20 +39,23 @@ _NAMES = {"nvvm": "NVVM", "nvjitlink": "nvJitLink", "numba_cuda": "numba-cuda"}
 
 
 def versions() -> dict[str, str]:
-    """The versions that decide what a kernel compiles to, and nvdisasm's; "" for one that is no package."""
+    """Return the versions that decide what a kernel compiles to, and nvdisasm's.
+
+    The version is "" for a tool that is not a package.
+    """
     found = {name: next(filter(None, map(_version, packages)), "") for name, packages in _PACKAGES.items()}
     return {**found, "python": ".".join(platform.python_version_tuple()[:2])}
 
 
 def compiler_text(versions: dict[str, str]) -> str:
-    """ "NVVM 13.4.92, nvJitLink 13.5.37, numba-cuda 0.30.4"."""
+    """Return versions in words, such as "NVVM 13.4.92, nvJitLink 13.5.37, numba-cuda 0.30.4"."""
     return ", ".join(f"{name} {versions[key]}" for key, name in _NAMES.items() if versions[key])
 
 
 def recorded(stage: Stage | str, compute_capability: tuple[int, int], data: Path = DATA) -> Compiled | None:
-    """What a stage compiled to at its default tiles, from the record; None if that was not recorded.
+    """Return what a stage compiled to at its default tiles, from the record, or None if it is not there.
 
-    Raises KeyError for a name that no stage has.
+    Raise KeyError for a name that no stage has.
     """
     stage = LADDER[stage] if isinstance(stage, str) else stage
     capability = shown(compute_capability)
@@ -84,8 +87,9 @@ def record(
 ) -> list[dict[str, Any]]:
     """Compile stages at their default tiles, write what is new into the record, and return the stages' rows.
 
-    compile_one: (stage, compute capability) -> Compiled. A row that says the same as before stays, with its
-    date. A stage that is no longer in the ladder is dropped. advance: called after each stage.
+    ``compile_one`` takes (stage, compute capability) and returns a Compiled. A row that says the same as
+    before stays, with its date. A stage that is no longer in the ladder is dropped. ``advance`` is called
+    after each stage.
     """
     folder = data / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +137,7 @@ def _row(stage: Stage, capability: str, code: Compiled, command: str) -> dict[st
 
 
 def _kept(old: dict | None, new: dict) -> dict:
-    """The old row if kernel and versions are the same in it, else the new one."""
+    """Return the old row if kernel and versions are the same in it, or else the new one."""
     about = new.keys() - {"date", "command"}
     return old if old is not None and all(old[name] == new[name] for name in about) else new
 

@@ -1,4 +1,4 @@
-"""What `compiled` returns: a kernel's machine code, counted by kind and by line, its registers and memory."""
+"""Holds what `compiled` returns: machine code, counted by kind and by line, and its registers and memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemm_course.compiler.loops import loops
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = 4  # how many kinds a summary names
+SHOWN = 4  # the number of kinds that a summary names
 PLURALS = {
     "multiply-add": "multiply-adds",
     "Tensor Core product": "Tensor Core products",
@@ -40,8 +40,8 @@ PLURALS = {
 class Loop:
     """A loop of the machine code. If the compiler has unrolled it, it holds several iterations.
 
-    rows: its instructions by address, including those of loops inside it. work: the kind of instruction that
-    does the kernel's work, "Tensor Core product" if it has any, or else "multiply-add".
+    ``rows`` are its instructions by address, including those of loops inside it. ``work`` is the kind of
+    instruction that does the kernel's work, "Tensor Core product" if it has any, or else "multiply-add".
     """
 
     rows: Sequence[Instruction] = field(repr=False)
@@ -49,17 +49,17 @@ class Loop:
 
     @cached_property
     def instructions(self) -> pd.DataFrame:
-        """As in `Compiled.instructions`."""
+        """All instructions in order, with the columns of `Compiled.instructions`."""
         return _frame(self.rows)
 
     @cached_property
     def by_kind(self) -> dict[str, int]:
-        """Instructions by kind, all kinds, in the order of KINDS."""
+        """The number of instructions of each kind, all kinds, in the order of KINDS."""
         return _by_kind(self.rows)
 
     @cached_property
     def addresses(self) -> frozenset[int]:
-        """Where its instructions are, in bytes from the kernel's start."""
+        """The addresses of its instructions, in bytes from the kernel's start."""
         return frozenset(row.address for row in self.rows)
 
     @property
@@ -79,12 +79,12 @@ class Loop:
 class Compiled:
     """A kernel's machine code for one compute capability, with the registers and memory that it takes.
 
-    registers: per thread. spilled_bytes: what the code stores to local memory because a thread has too few
-    registers, each store counted once. local_bytes: local memory per thread, for spilled values and for
-    arrays that cannot stay in registers. static_shared_bytes: per block, for arrays of fixed shape.
-    shared_bytes: these and what the launch requests, if that is known. seconds: wall time from the Python
-    function to the machine code with its lines; None if it was read from the record. compiler: which versions
-    compiled it.
+    ``registers`` is per thread. ``spilled_bytes`` is what the code stores to local memory because a thread
+    has too few registers, each store counted once. ``local_bytes`` is local memory per thread, for spilled
+    values and for arrays that cannot stay in registers. ``static_shared_bytes`` is per block, for arrays of
+    fixed shape. ``shared_bytes`` is these and what the launch requests, if that is known. ``seconds`` is wall
+    time from the Python function to the machine code with its lines, or None if it was read from the record.
+    ``compiler`` says which versions compiled it.
     """
 
     name: str
@@ -103,21 +103,24 @@ class Compiled:
     def instructions(self) -> pd.DataFrame:
         """All instructions in order: address (bytes), opcode, kind (of KINDS), text, line, file.
 
-        line: the line in the innermost function that is the kernel's or its device functions'; 0, with file
-        "", where there is none, as in a division of integers, which is NVIDIA's. Compiling with line numbers
-        can change the order of instructions. The order here is the one without; lines are those of the
-        corresponding instructions.
+        ``line`` is the line in the innermost function that is the kernel's or its device functions'. It is 0,
+        with file "", where there is none, as in a division of integers, which is NVIDIA's. Compiling with
+        line numbers can change the order of instructions. The order here is the one without them, and the
+        lines are those of the corresponding instructions.
         """
         return _frame(self.rows)
 
     @cached_property
     def by_kind(self) -> dict[str, int]:
-        """Instructions by kind, all kinds, in the order of KINDS."""
+        """The number of instructions of each kind, all kinds, in the order of KINDS."""
         return _by_kind(self.rows)
 
     @cached_property
     def by_line(self) -> pd.DataFrame:
-        """Instructions by kind: a row for each file and line, a column for each kind that occurs."""
+        """The number of instructions by kind, with a row for each file and line and a column for each kind.
+
+        Kinds that do not occur have no column.
+        """
         import pandas as pd
 
         frame = self.instructions
@@ -126,18 +129,18 @@ class Compiled:
 
     @property
     def work(self) -> str:
-        """The kind of instruction that does its work: Tensor Core products, or else multiply-adds."""
+        """The kind of instruction that does the work: Tensor Core products, or else multiply-adds."""
         return TENSOR_CORE if self.by_kind[TENSOR_CORE] else MULTIPLY_ADD
 
     @cached_property
     def loops(self) -> list[Loop]:
-        """The loops by address; each includes those inside it."""
+        """The loops by address. Each includes those inside it."""
         places = {row.address: row for row in self.rows}
         return [Loop([places[address] for address in sorted(body)], self.work) for body in loops(self.rows)]
 
     @cached_property
     def loop(self) -> Loop | None:
-        """The main loop: the one with most instructions of the kind `work`; None if no loop has any.
+        """The main loop, with the most instructions of the kind `work`, or None if no loop has any.
 
         Instructions in a loop inside another count for the inner loop alone.
         """

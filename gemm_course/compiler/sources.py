@@ -1,4 +1,4 @@
-"""The text of the functions that a kernel's instructions came from."""
+"""Finds the text of the functions that a kernel's instructions came from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def sources(code: Iterable[Instruction]) -> dict[str, dict[str, str]]:
-    """By file and line number (as text): the source of the innermost functions that have instructions.
+    """Return the source of the innermost functions that have instructions, by file and line (as text).
 
     Decorators belong to their function. A file whose text is unknown has no lines.
     """
@@ -26,7 +26,7 @@ def sources(code: Iterable[Instruction]) -> dict[str, dict[str, str]]:
 
 
 def _lines(file: str) -> list[str]:
-    """The lines of a file, by the name that `Instruction` has for it."""
+    """Return the lines of a file, by the name that `Instruction` has for it."""
     path = _ROOT / file
     name = str(path) if not Path(file).is_absolute() and path.is_file() else file
     return [line.rstrip("\n") for line in linecache.getlines(name)]
@@ -42,10 +42,10 @@ def _text(lines: Sequence[str], used: set[int]) -> dict[str, str]:
 
 
 def _functions(text: str) -> Iterable[range]:
-    """The lines of each function."""
+    """Yield the lines of each function."""
     try:
         tree = ast.parse(text)
-    except SyntaxError:  # a cell with a magic command is no Python
+    except SyntaxError:  # A cell with a magic command is no Python.
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):

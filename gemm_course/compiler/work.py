@@ -1,8 +1,9 @@
-"""How much of a product one machine instruction computes, and how many clocks that takes at least.
+"""Tells how much of a product one machine instruction computes, and the fewest clocks that it takes.
 
-Clocks: for FP32 the "CUDA C++ Programming Guide", "Throughput of native arithmetic instructions"; for FP16 on
-Tensor Cores NVIDIA's white papers of the A100, 256 multiply-adds per clock and Tensor Core, and of the H100,
-twice that. A multiprocessor has a Tensor Core for each of its four schedulers.
+The clocks for FP32 are from the "CUDA C++ Programming Guide", "Throughput of native arithmetic instructions".
+Those for FP16 on Tensor Cores are from NVIDIA's white papers, of the A100 with 256 multiply-adds per clock
+and Tensor Core, and of the H100 with twice that. A multiprocessor has a Tensor Core for each of its four
+schedulers.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ import re
 from lockstep.limits import LIMITS
 
 LANES = 32
-WARPS_OF_WGMMA = 4  # so many warps compute one product together
+WARPS_OF_WGMMA = 4  # the number of warps that compute one product together
 _PER_LANE = {"FFMA": 1, "FFMA32I": 1, "DFMA": 1, "HFMA2": 2}
 _TENSOR_CORE_RATE = {(8, 0): 256, (9, 0): 512}
 _PRODUCT = re.compile(r"HMMA\.(16)(8)(16|8)\b|HGMMA\.(64)x(\d+)x(\d+)\b")
 
 
 def multiply_adds(opcode: str) -> int | None:
-    """How many multiply-adds a warp does with this instruction, all lanes together.
+    """Return how many multiply-adds a warp does with this instruction, all lanes together.
 
-    Of a product of four warps, "HGMMA.64x256x16.F32", it is one warp's part. None for other instructions.
+    Of a product of four warps, "HGMMA.64x256x16.F32", it is one warp's part. Return None for other
+    instructions.
     """
     product = _PRODUCT.match(opcode)
     if product:
@@ -32,9 +34,10 @@ def multiply_adds(opcode: str) -> int | None:
 
 
 def least_clocks(opcode: str, compute_capability: tuple[int, int]) -> float | None:
-    """The clocks that a multiprocessor's quarter needs for this instruction of one warp, at least.
+    """Return the clocks that a multiprocessor's quarter needs at least for this instruction of one warp.
 
-    This is known for FP32 multiply-adds, and for FP16 products of compute capability 8.0 and 9.0; else None.
+    This is known for FP32 multiply-adds, and for FP16 products of compute capability 8.0 and 9.0. Otherwise
+    return None.
     """
     if opcode.startswith("FFMA"):
         limits = LIMITS[compute_capability]
