@@ -1,4 +1,4 @@
-"""Pen and paper: what can be calculated from a kernel's tiles before anything runs.
+"""Calculates what a learner could with pen and paper: what follows from a kernel's tiles before it runs.
 
 accesses(stage, m, n, k, tiles)             how often it touches global and shared memory, by formula
 occupancy(threads, registers, shared, gpu)  how many blocks a multiprocessor holds, and what limits them

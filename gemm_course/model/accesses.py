@@ -1,4 +1,4 @@
-"""How often a stage touches each kind of memory, by formula, from its tiles alone.
+"""Counts how often a stage touches each kind of memory, by formula, from its tiles alone.
 
 The formulas are those that a learner derives with pen and paper. They count elements as the source names
 them: one per thread and access, even if the compiler or the hardware merges accesses. In a stage without
@@ -8,10 +8,11 @@ rows + columns elements of shared memory for each step along k.
 
 The formulas are exact for stages that fetch tile by tile, also where tiles extend past the matrices. For
 other stages they leave something to the emulator. Stages that fetch ahead, from `double_buffered` on, read
-the same elements at sizes that their tiles divide; what they write to shared memory and read past the edge in
+the same elements at sizes that their tiles divide. What they write to shared memory and read past the edge in
 addition is not counted. On Tensor Cores, a warp loads fragments from its rows of As and its columns of Bs for
-each step; results that pass through shared memory on their way to C are not counted. With wgmma, a warpgroup
-reads 64 rows of As and all columns of Bs for each instruction; the barriers of these stages are not counted.
+each step. Results that pass through shared memory on their way to C are not counted. With wgmma, a warpgroup
+reads 64 rows of As and all columns of Bs for each instruction, and the barriers of these stages are not
+counted.
 """
 
 import math
@@ -23,7 +24,7 @@ from gemm_course.kernels import Stage
 
 @dataclass(frozen=True)
 class Accesses:
-    """Element accesses of all threads of one launch. Barriers are summed over blocks."""
+    """The element accesses of all threads of one launch. Barriers are summed over blocks."""
 
     m: int
     n: int
@@ -43,17 +44,17 @@ class Accesses:
 
     @property
     def global_bytes(self) -> int:
-        """Bytes that threads request from global memory."""
+        """The bytes that threads request from global memory."""
         return self.itemsize * (sum(self.global_loads.values()) + self.global_stores)
 
     @property
     def intensity(self) -> float:
-        """Operations per byte requested from global memory."""
+        """The operations per byte requested from global memory."""
         return self.flops / self.global_bytes
 
     @property
     def least_bytes(self) -> int:
-        """The bytes to read A and B once and to write C once."""
+        """The bytes that move if A and B are read once and C is written once."""
         return self.itemsize * (self.m * self.k + self.k * self.n + self.m * self.n)
 
     @property
@@ -64,13 +65,16 @@ class Accesses:
 def accesses(
     stage: Stage, m: int, n: int, k: int, tiles: Mapping[str, int] | None = None, beta: float = 0.0
 ) -> Accesses:
-    """The accesses of a stage for C = alpha AB + beta C, (m, n, k), all at least 1. Raises IllegalTiles."""
+    """Return the accesses of a stage for C = alpha AB + beta C with (m, n, k), all at least 1.
+
+    Raise IllegalTiles for tiles that break a rule.
+    """
     tiles = t = stage.tiles_for(m, n, k, tiles)
     if "BK" not in t:
         return _untiled(m, n, k, beta)
     threads, blocks = math.prod(stage.block(tiles)), _over(m, t["BM"]) * _over(n, t["BN"])
     steps = _over(k, t["BK"])
-    if stage.name in ("overlapped_store", "stream_k_fp16"):  # each writes a part of C in every second step
+    if stage.name in ("overlapped_store", "stream_k_fp16"):  # Each writes a part of C in every second step.
         steps = max(steps, 2 * t["PARTS"] - 1)
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
     wide = max(1, stage.alignment // stage.itemsize)
@@ -93,9 +97,9 @@ def accesses(
 
 
 def _operands(stage: Stage, t: Mapping[str, int], threads: int) -> int:
-    """Elements of As and Bs that all threads of a block read for one step along k."""
+    """Count the elements of As and Bs that all threads of a block read for one step along k."""
     if stage.dtype == "float16" and "WN" in t:
-        return t["BM"] // t["WM"] * (t["BN"] // t["WN"]) * (t["WM"] + t["WN"])  # only consumer warps read
+        return t["BM"] // t["WM"] * (t["BN"] // t["WN"]) * (t["WM"] + t["WN"])  # Only consumer warps read.
     if stage.dtype == "float16":
         return t["BM"] + t["BM"] // 64 * t["BN"]
     results, columns = t["BM"] * t["BN"] // threads, t.get("TN", 1) * t.get("WNITER", 1)

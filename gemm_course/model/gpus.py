@@ -1,7 +1,7 @@
-"""GPUs by their data sheets: what a multiprocessor holds, how fast it computes, how fast memory is.
+"""Describes GPUs by their data sheets: what a multiprocessor holds, and how fast it and memory are.
 
-Most of it is what the emulator knows of each GPU; :mod:`lockstep.limits` names the sources.
-Bandwidths and Tensor Core rates: NVIDIA's data sheets and architecture white papers.
+Most of it is what the emulator knows of each GPU, and :mod:`lockstep.limits` names the sources. Bandwidths
+and Tensor Core rates are from NVIDIA's data sheets and architecture white papers.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ __all__ = ["GPUS", "LIMITS", "Gpu", "Limits", "by_driver"]
 
 @dataclass(frozen=True)
 class Gpu(Profile):
-    """One GPU by its data sheet. DRAM bandwidth in TB/s."""
+    """One GPU by its data sheet. The bandwidth of DRAM is in TB/s."""
 
     dram_tb_s: float
     fp16_tensor_tflops: float | None = None  # FP16 with FP32 accumulation, dense
@@ -21,12 +21,12 @@ class Gpu(Profile):
 
     @property
     def peak_fp32_tflops(self) -> float:
-        """TFLOPS with a fused multiply-add, two operations, on every lane in every clock."""
+        """The TFLOPS of a fused multiply-add, which is two operations, on every lane in every clock."""
         return 2e-6 * self.limits.fp32_lanes * self.multiprocessors * self.clock_mhz
 
     @property
     def l1_tb_s(self) -> float:
-        """TB/s of L1 and shared memory together: one wavefront, 128 bytes, per clock and multiprocessor."""
+        """The TB/s of L1 and shared memory together: a wavefront, 128 bytes, per clock and multiprocessor."""
         return 128e-6 * self.multiprocessors * self.clock_mhz
 
 
@@ -48,9 +48,10 @@ _OF_DRIVER = {"NVIDIA A100-SXM4-80GB": "A100", "NVIDIA H100 80GB HBM3": "H100", 
 
 
 def by_driver(name: str) -> Gpu | None:
-    """The GPU with this name in the driver, such as "NVIDIA GeForce RTX 3090"; None if it is not among GPUS.
+    """Return the GPU with this name in the driver, such as "NVIDIA GeForce RTX 3090".
 
-    Another GPU with the same chip, such as an A100 with 40 GB, is not accepted: its memory differs.
+    Return None if it is not among GPUS. Another GPU with the same chip, such as an A100 with 40 GB, is not
+    accepted, because its memory differs.
     """
     if name in _OF_DRIVER:
         return GPUS[_OF_DRIVER[name]]

@@ -1,4 +1,4 @@
-"""How many blocks a multiprocessor holds at a time, what limits them, and how evenly a grid fills the GPU."""
+"""Calculates how many blocks an SM holds, what limits them, and how evenly a grid fills the GPU."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,9 @@ WARP = 32
 class Tank:
     """One resource of a multiprocessor, and how much of it a block takes, rounded up as by the hardware.
 
-    name: "threads", "registers", "shared memory" or "blocks". The units are warps for threads, registers for
-    registers, and bytes for shared memory, including what the system takes. fits: how many blocks have room.
+    ``name`` is "threads", "registers", "shared memory" or "blocks". The units are warps for threads,
+    registers for registers, and bytes for shared memory, including what the system takes. ``fits`` is the
+    number of blocks that have room.
     """
 
     name: str
@@ -22,22 +23,22 @@ class Tank:
     fits: int
 
     def left(self, blocks: int) -> int:
-        """How much is left beside so many blocks."""
+        """Return how much of the resource is left beside ``blocks`` blocks."""
         return self.size - blocks * self.per_block
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How many blocks and warps of a kernel one multiprocessor holds at a time."""
+    """The number of blocks and warps of a kernel that one multiprocessor holds at a time."""
 
     blocks: int
     warps: int
     most_warps: int
-    limits: dict[str, int]  # blocks allowed by each of "threads", "registers", "shared memory", "blocks"
+    limits: dict[str, int]  # the blocks allowed by each of "threads", "registers", "shared memory", "blocks"
 
     @property
     def share(self) -> float:
-        """The warps it holds divided by the most it can hold, 0 to 1."""
+        """The warps that the multiprocessor holds divided by the most that it can hold, 0 to 1."""
         return self.warps / self.most_warps
 
     @property
@@ -47,11 +48,11 @@ class Occupancy:
 
 
 def occupancy(threads: int, registers: int, shared_bytes: int, gpu: Gpu = GPUS["H200"]) -> Occupancy:
-    """The occupancy with `threads` per block, `registers` per thread and `shared_bytes` per block in all.
+    """Return the occupancy with `threads` per block, `registers` per thread and `shared_bytes` per block.
 
     A warp gets registers in multiples of 256, from its own quarter of the register file. A block gets shared
     memory in multiples of 128 bytes, of which the system takes 1 KB (NVIDIA's occupancy calculator). Zero
-    blocks mean that the kernel cannot be launched. Raises ValueError for counts below zero.
+    blocks mean that the kernel cannot be launched. Raise ValueError for counts below zero.
     """
     held = tanks(threads, registers, shared_bytes, gpu.limits)
     blocks, most = min(tank.fits for tank in held), gpu.limits.threads // WARP
@@ -59,7 +60,10 @@ def occupancy(threads: int, registers: int, shared_bytes: int, gpu: Gpu = GPUS["
 
 
 def tanks(threads: int, registers: int, shared_bytes: int, limits: Limits) -> tuple[Tank, Tank, Tank, Tank]:
-    """The four resources that blocks share, for the same arguments as `occupancy`. Raises ValueError."""
+    """Return the four resources that blocks share, for the same arguments as `occupancy`.
+
+    Raise ValueError.
+    """
     if threads < 1 or registers < 0 or shared_bytes < 0:
         raise ValueError(
             f"no kernel has {threads} threads, {registers} registers, {shared_bytes} shared bytes"
@@ -79,7 +83,7 @@ def _registers(registers: int, warps: int, limits: Limits) -> Tank:
         fits = limits.blocks
     elif registers > limits.registers_per_thread:
         fits = 0
-    else:  # each quarter of the register file holds whole warps
+    else:  # Each quarter of the register file holds whole warps.
         fits = limits.registers // limits.partitions // per_warp * limits.partitions // warps
     return Tank("registers", limits.registers, warps * per_warp, fits)
 
@@ -98,10 +102,10 @@ def _portions(amount: int, unit: int) -> int:
 
 @dataclass(frozen=True)
 class Waves:
-    """How a grid of blocks runs on a GPU that holds some of them at a time."""
+    """A grid of blocks on a GPU that holds only some of them at a time."""
 
     blocks: int
-    resident: int  # blocks that the GPU holds at a time
+    resident: int  # the number of blocks that the GPU holds at a time
 
     @property
     def waves(self) -> float:
@@ -114,7 +118,10 @@ class Waves:
 
 
 def waves(blocks: int, blocks_per_multiprocessor: int, gpu: Gpu = GPUS["H200"]) -> Waves:
-    """How a grid runs on a GPU whose multiprocessors hold so many blocks. Raises ValueError below one."""
+    """Return the waves of a grid on a GPU whose multiprocessors hold this many blocks each.
+
+    Raise ValueError for numbers below one.
+    """
     if blocks < 1 or blocks_per_multiprocessor < 1:
         raise ValueError("waves need at least one block, and a multiprocessor that holds one")
     return Waves(blocks, blocks_per_multiprocessor * gpu.multiprocessors)

@@ -1,4 +1,4 @@
-"""Which thread stores each element of a block's tile of C, from the emulator's trace of the block."""
+"""Finds which thread stores each element of a block's tile of C, from the emulator's trace of the block."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from gemm_course.kernels import LADDER
 from lockstep import Watch, emulate
 
 WARP = 32
-NOBODY, SEVERAL = -1, -2  # in place of an owner's number
+NOBODY, SEVERAL = -1, -2  # instead of an owner's number
 
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class OwnerMap:
-    """A block's tile of C and who stores what in it.
+    """A block's tile of C, and which thread stores what in it.
 
-    shape: rows and columns of the tile. results: each thread's elements, (row, column), in the order of its
-    results. warp_tile: rows and columns of a warp. sub_tile: rows and columns that a warp covers at once.
-    lanes: rows and columns of its lanes. described: whether a learner says so, and the last three are only
-    what a right map has.
+    ``shape`` is the rows and columns of the tile. ``results`` lists each thread's elements, (row, column), in
+    the order of its results. ``warp_tile`` is the rows and columns of a warp, ``sub_tile`` those that a warp
+    covers at once, and ``lanes`` those of its lanes. ``described`` is true if the map is a learner's
+    description. Then the last three are those of a right map.
     """
 
     shape: tuple[int, int]
@@ -41,25 +41,25 @@ class OwnerMap:
 
     @cached_property
     def owner(self) -> np.ndarray:
-        """(rows, columns) the thread that stores each element, NOBODY or SEVERAL."""
+        """The thread that stores each element, NOBODY or SEVERAL, as an array of (rows, columns)."""
         return owner_of(self.shape, self.results)
 
     @property
     def outside(self) -> int:
-        """How many results are outside the tile."""
+        """The number of results outside the tile."""
         return sum(not _holds(self.shape, place) for place in chain.from_iterable(self.results.values()))
 
     @property
     def repeated(self) -> int:
-        """How many results a thread has named before."""
+        """The number of results that their thread has named before."""
         return sum(len(places) - len(set(places)) for places in self.results.values())
 
     def inside(self, thread: int) -> list[Place]:
-        """The thread's elements in the order of its results, without those outside the tile."""
+        """Return the thread's elements in the order of its results, without those outside the tile."""
         return [place for place in self.results.get(thread, ()) if _holds(self.shape, place)]
 
     def elements(self, thread: int) -> np.ndarray:
-        """(n, 2) row and column of a thread's elements inside the tile, in the order of its results."""
+        """Return what `inside` returns as an array of rows and columns, (n, 2)."""
         return np.array(self.inside(thread), int).reshape(-1, 2)
 
     def corner_of_warp(self, warp: int) -> tuple[int, int]:
@@ -72,7 +72,7 @@ def _holds(shape: tuple[int, int], place: Place) -> bool:
 
 
 def owner_of(shape: tuple[int, int], results: Mapping[int, Iterable[Place]]) -> np.ndarray:
-    """(rows, columns) the thread that stores each element of a tile, NOBODY or SEVERAL."""
+    """Return the thread that stores each element of a tile, NOBODY or SEVERAL, as (rows, columns)."""
     owner = np.full(shape, NOBODY)
     for thread, places in results.items():
         for place in places:
@@ -82,7 +82,7 @@ def owner_of(shape: tuple[int, int], results: Mapping[int, Iterable[Place]]) -> 
 
 
 def stored_elements(trace) -> dict[int, list[Place]]:
-    """What each thread stores in C, in order, from the emulator's trace of one block."""
+    """Return the elements of C that each thread stores, in order, from the trace of one block."""
     stores = trace[(trace["space"] == "global") & (trace["op"] == "store")]
     results: dict[int, list[Place]] = {}
     for thread, (row, column), bits in zip(stores["thread"], stores["element"], stores["bits"], strict=True):
@@ -92,14 +92,14 @@ def stored_elements(trace) -> dict[int, list[Place]]:
 
 @cache
 def traced(name: str, tiles: tuple[tuple[str, int], ...]) -> OwnerMap:
-    """The owner map of a warp-tiled stage with these tiles."""
+    """Return the owner map of a warp-tiled stage with these tiles."""
     return traced_kernel(LADDER[name].kernel(dict(tiles)), name, dict(tiles))
 
 
 def traced_kernel(kernel, name: str, sizes: dict[str, int]) -> OwnerMap:
-    """The owner map of a kernel, launched in place of a warp-tiled stage's with these tiles.
+    """Return the owner map of a kernel, launched in place of a warp-tiled stage's with these tiles.
 
-    With k = 0 the block fetches and computes nothing: all it does to global memory is to store C.
+    With k = 0 the block fetches and computes nothing. All that it does to global memory is to store C.
     """
     stage, m, n = LADDER[name], sizes["BM"], sizes["BN"]
     A, B, C = np.zeros((m, 4), np.float32), np.zeros((4, n), np.float32), np.zeros((m, n), np.float32)
@@ -110,8 +110,8 @@ def traced_kernel(kernel, name: str, sizes: dict[str, int]) -> OwnerMap:
 
 
 def _sub_tile_and_lanes(name: str, t: dict[str, int]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Rows and columns that a warp's lanes cover at a time, and rows and columns of lanes."""
-    if name == "warp_tiled":  # runs of four: 4 × 4 elements per lane
+    """Return the rows and columns that a warp's lanes cover at a time, and the rows and columns of lanes."""
+    if name == "warp_tiled":  # With runs of four, a lane has 4 × 4 elements.
         down, across = t["WM"] // t["TM"], t["WN"] // t["TN"]
         return (4 * down, 4 * across), (down, across)
     wmiter = t["WM"] * t["WN"] // (32 * t["TM"] * t["TN"] * t["WNITER"])

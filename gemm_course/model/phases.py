@@ -1,7 +1,8 @@
-"""A producer warp, consumer warps and a ring of slots with two mbarriers each, run tick by tick.
+"""Runs a producer warp, consumer warps and a ring of slots with two mbarriers each, tick by tick.
 
-An mbarrier works as PTX says: its phase is over when no arrival and no byte is missing. How long things take
-is freely chosen, `Timing`. A run ends when everything is read, or with the first consequence of a mistake.
+An mbarrier works as PTX says: its phase is over when no arrival and no byte is missing. How long each step
+takes is freely chosen (`Timing`). A run ends when everything is read, or with the first consequence of a
+mistake.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ OLD, MISSING, NEWER, UNDEFINED = "old", "missing", "newer", "undefined"
 
 @dataclass(frozen=True)
 class Timing:
-    """How many ticks things take: latency until A has landed, gap until B has, reading by each consumer."""
+    """The ticks of each step: latency until A has landed, gap until B has, reading by each consumer."""
 
     latency: int = 1
     gap: int = 2
@@ -44,7 +45,7 @@ QUICK, SLOW = Timing(latency=1), Timing(latency=8)
 
 @dataclass(frozen=True)
 class Barrier:
-    """An mbarrier: ``pending`` of ``arrivals`` are missing, ``came`` of ``expected`` bytes have arrived."""
+    """An mbarrier. ``pending`` of ``arrivals`` are missing, and ``came`` of ``expected`` bytes are there."""
 
     arrivals: int
     pending: int
@@ -61,18 +62,18 @@ class Barrier:
         return self.arrivals - self.pending
 
     def over(self, parity: int) -> bool:
-        """Whether a wait for this parity returns, because the current phase has the other parity."""
+        """Tell whether a wait for this parity returns, because the current phase has the other parity."""
         return self.parity != parity
 
     def settled(self) -> Barrier:
-        """The barrier in its next phase if nothing is missing in this one, else the barrier itself."""
+        """Return the barrier in its next phase if nothing is missing in this one, or else unchanged."""
         if self.pending or self.expected != self.came:
             return self
         return Barrier(self.arrivals, self.arrivals, self.phase + 1)
 
 
 class Op(NamedTuple):
-    """What a warp does next: ``kind`` at ``barrier`` (FULL or EMPTY) of ``slot``, for ``tile``."""
+    """The next step of a warp, which is ``kind`` at ``barrier`` (FULL or EMPTY) of ``slot``, for ``tile``."""
 
     kind: str
     tile: int
@@ -82,7 +83,7 @@ class Op(NamedTuple):
 
 
 class Warp(NamedTuple):
-    """What a warp did in a tick. ``passed``: whether it waited and the wait returned."""
+    """The step of a warp in a tick. ``passed`` is true if it waited and the wait returned."""
 
     name: str
     op: Op
@@ -90,7 +91,7 @@ class Warp(NamedTuple):
 
 
 class Landing(NamedTuple):
-    """A part of a tile that lands in a slot."""
+    """The landing of a part of a tile in a slot."""
 
     tick: int
     part: str
@@ -99,7 +100,7 @@ class Landing(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A wrong read: which warp found which tile, or None, in place of ``tile``."""
+    """A wrong read, in which a warp found tile ``found``, or nothing (None), in place of ``tile``."""
 
     warp: str
     part: str
@@ -111,7 +112,7 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Moment:
-    """The whole state after a tick. ``completed``: the barriers whose phase ended in the tick."""
+    """The whole state after a tick. ``completed`` names the barriers whose phase ended in the tick."""
 
     tick: int
     barriers: dict[tuple[str, int], Barrier]
@@ -125,12 +126,12 @@ class Moment:
 
     @property
     def broken(self) -> bool:
-        """Whether a mistake has had its consequence."""
+        """True if a mistake has had its consequence."""
         return self.outcome not in (RUNNING, RIGHT)
 
 
 def producer(tiles: int, slots: int, mistake: str) -> Iterator[Op]:
-    """Copy tile after tile, each as soon as its slot is empty."""
+    """Yield the steps of copying tile after tile, each as soon as its slot is empty."""
     slot = parity = 0
     for tile in range(tiles):
         if mistake != NO_WAIT:
@@ -141,7 +142,7 @@ def producer(tiles: int, slots: int, mistake: str) -> Iterator[Op]:
 
 
 def consumer(tiles: int, slots: int, mistake: str, number: int, reading: int) -> Iterator[Op]:
-    """Read tile after tile, each as soon as its slot is full, and give the slot back."""
+    """Yield the steps of reading tile after tile, each as soon as its slot is full, and of giving it back."""
     slot = parity = 0
     for tile in range(tiles):
         yield Op(WAIT, tile, slot, FULL, parity)
@@ -157,7 +158,7 @@ def _next(slot: int, parity: int, slots: int) -> tuple[int, int]:
 
 
 def run(mistake: str, slots: int, tiles: int, timing: Timing = QUICK) -> list[Moment]:
-    """All moments from the first tick to the outcome."""
+    """Return all moments from the first tick to the outcome."""
     ring = _Ring(mistake, slots, tiles, timing)
     moments = [ring.now]
     while moments[-1].outcome == RUNNING:
@@ -166,7 +167,7 @@ def run(mistake: str, slots: int, tiles: int, timing: Timing = QUICK) -> list[Mo
 
 
 class _Ring:
-    """The state of a run: ``now``, and what each warp does next."""
+    """The state of a run, with ``now`` and the next step of each warp."""
 
     def __init__(self, mistake: str, slots: int, tiles: int, timing: Timing):
         self.timing, self.expected = timing, EXPECTED.get(mistake, TILE_BYTES)
@@ -182,7 +183,7 @@ class _Ring:
         self.now = Moment(0, barriers, (dict.fromkeys(PARTS),) * slots, ())
 
     def tick(self) -> Moment:
-        """Let what is due land, then every warp do one thing."""
+        """Let the parts that are due land, then let every warp take one step. Return the new moment."""
         before = self.now
         self.now = replace(
             before, tick=before.tick + 1, warps=(), landed=(), completed=(), barriers=dict(before.barriers)

@@ -1,4 +1,4 @@
-"""One warp's memory requests, taken from the emulator's trace."""
+"""Takes one warp's memory requests from the emulator's trace."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from lockstep import wavefronts
 
 WARP = 32
-WORD, SECTOR, LINE = 4, 32, 128  # bytes: a bank is a word wide, a sector moves, a cache keeps track of lines
+# In bytes: a bank is a word wide, a sector moves, a cache keeps track of lines.
+WORD, SECTOR, LINE = 4, 32, 128
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the lanes of one warp asked for in one instruction.
+    """The request of the lanes of one warp in one instruction.
 
     ``lanes`` holds (lane, element, address in bytes from the start of the array) for every active lane.
     """
@@ -26,7 +27,7 @@ class Request:
 
     @property
     def useful_bytes(self) -> int:
-        """Distinct bytes that the lanes asked for: a byte that 32 lanes share counts once."""
+        """The number of different bytes that the lanes asked for. A byte that 32 lanes share counts once."""
         return len({address for _, _, address in self.lanes}) * self.bits // 8
 
     @property

@@ -1,6 +1,6 @@
-"""How long the multiprocessors of an H200 work on a product, tile by tile: calculated, not measured.
+"""Calculates how long the multiprocessors of an H200 work on a product, tile by tile, without measuring.
 
-The clocks below come from runs of overlapped_store with `clock64` in its loop (see kernels/NOTES.md); STORE
+The clocks below come from runs of overlapped_store with `clock64` in its loop (see kernels/NOTES.md). STORE
 comes from the times of warp_specialised and overlapped_store.
 """
 
@@ -15,10 +15,10 @@ SMS = 132
 BM, BK = 128, 64
 WIDTHS = tuple(RELATIVE)  # BN
 STEP = 1025  # clocks for a step along k in a tile of 128 by 256
-FIRST = 4340  # until a block's first product: the launch, then the latency of its first tiles
-STORE = 10_000  # to store a tile from registers, in pairs, while nothing is multiplied
-BETWEEN = 950  # between two tiles of overlapped_store, which only rounds there
-LAST = 2900  # for overlapped_store to store its last tile, with nothing left to multiply
+FIRST = 4340  # clocks until a block's first product: the launch, then the latency of its first tiles
+STORE = 10_000  # clocks to store a tile from registers, in pairs, while nothing is multiplied
+BETWEEN = 950  # clocks between two tiles of overlapped_store, which only rounds there
+LAST = 2900  # clocks for overlapped_store to store its last tile, with nothing left to multiply
 PER_TILE, PERSISTENT, OVERLAPPED, STREAM_K = SCHEDULES = (
     "a block per tile",
     "persistent",
@@ -29,10 +29,10 @@ PER_TILE, PERSISTENT, OVERLAPPED, STREAM_K = SCHEDULES = (
 
 @dataclass(frozen=True)
 class Stretch:
-    """What the first ``blocks`` multiprocessors do from one clock to another.
+    """A stretch of time in which the first ``blocks`` multiprocessors do the same, with its clocks.
 
-    what: "waits", "multiplies", "stores", or "parts" for ranges of stream-K. cuts: (block, clock) of each
-    place where a block's range goes from one tile to the next.
+    ``what`` is "waits", "multiplies", "stores", or "parts" for ranges of stream-K. ``cuts`` has (block,
+    clock) of each place where a block's range goes from one tile to the next.
     """
 
     what: str
@@ -44,7 +44,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A product of size³ in tiles of 128 by BN, and what 132 multiprocessors do."""
+    """A product of size³ in tiles of 128 by BN, and what 132 multiprocessors do for it."""
 
     size: int
     BN: int
@@ -53,7 +53,7 @@ class Schedule:
 
     @property
     def tiles(self) -> int:
-        """How many tiles C has."""
+        """The number of tiles that C has."""
         return -(-self.size // BM) * -(-self.size // self.BN)
 
     @property
@@ -62,12 +62,12 @@ class Schedule:
 
     @property
     def last(self) -> int:
-        """How many tiles the last wave has."""
+        """The number of tiles in the last wave."""
         return self.tiles - (self.waves - 1) * SMS
 
     @property
     def clocks(self) -> float:
-        """How many clocks pass from the launch to the end."""
+        """The number of clocks from the launch to the end."""
         return max(stretch.end for stretch in self.stretches)
 
     @property
@@ -78,7 +78,7 @@ class Schedule:
 
 
 def schedule(size: int, BN: int, kind: str) -> Schedule:
-    """The schedule for m = n = k = ``size``, a multiple of 64. kind: one of SCHEDULES."""
+    """Return the schedule for m = n = k = ``size``, a multiple of 64. ``kind`` is one of SCHEDULES."""
     bare = Schedule(size, BN, kind, ())
     tile = size // BK * STEP * RELATIVE[BN]
     full, left = divmod(bare.tiles, SMS)
@@ -100,13 +100,16 @@ def schedule(size: int, BN: int, kind: str) -> Schedule:
 
 
 def ranges(tiles: int, steps: int, blocks: int) -> list[tuple[int, int]]:
-    """For each block, its range of the steps of all tiles, laid end to end: first step, one past the last."""
+    """Return each block's range of the steps of all tiles, which are laid end to end.
+
+    A range is its first step and one past its last step.
+    """
     total = tiles * steps
     return [(total * b // blocks, total * (b + 1) // blocks) for b in range(blocks)]
 
 
 def _shared_out(at: float, tiles: int, steps: int, tile: float) -> list[Stretch]:
-    """The second launch, in which all multiprocessors share the steps of these tiles."""
+    """Return the second launch, in which all multiprocessors share the steps of these tiles."""
     clocks = tile / steps
     begin, end = at + FIRST, at + FIRST + tiles * steps / SMS * clocks
     cuts = tuple(

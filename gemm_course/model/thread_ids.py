@@ -1,4 +1,4 @@
-"""Which element, warp and lane each thread of a grid is, as the emulator computes it."""
+"""Finds which element, warp and lane each thread of a grid is, as the emulator computes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lockstep import emulate
 
 @cuda.jit
 def who_am_i(ids):
-    """Every thread writes its own coordinates to ``ids[block y, block x, thread y, thread x]``."""
+    """Write each thread's own coordinates to ``ids[block y, block x, thread y, thread x]``."""
     mine = ids[cuda.blockIdx.y, cuda.blockIdx.x, cuda.threadIdx.y, cuda.threadIdx.x]
     linear = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     column, row = cuda.grid(2)
@@ -27,7 +27,7 @@ def who_am_i(ids):
 def coordinates(grid: tuple[int, int], block: tuple[int, int]) -> np.ndarray:
     """Run :func:`who_am_i` and return what the threads wrote.
 
-    ``grid`` and ``block`` are (x, y). The result has the shape (grid y, grid x, block y, block x, 5); the
+    ``grid`` and ``block`` are (x, y). The result has the shape (grid y, grid x, block y, block x, 5). The
     last axis holds row, column, linear id in the block, warp, lane.
     """
     ids = np.zeros((grid[1], grid[0], block[1], block[0], 5), np.int32)

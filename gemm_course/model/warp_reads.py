@@ -1,4 +1,4 @@
-"""A warp's reads of As and Bs in a step along k, for any layout of its lanes, from the emulator's trace."""
+"""Finds a warp's reads of As and Bs in a step along k, for any layout of its lanes, from the trace."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from lockstep import Watch, emulate
 from lockstep.intrinsics import load4
 
 WARP = 32
-RESULTS = 8  # rows and columns of C that a lane owns
+RESULTS = 8  # the number of rows, and of columns, of C that a lane owns
 
 
 def request(rows: int, columns: int, run: int, bits: int, array: str) -> Request:
-    """The first read of As or Bs by a warp of rows × columns lanes, from the emulator's trace.
+    """Return the first read of As or Bs by a warp of rows × columns lanes, from the emulator's trace.
 
-    run: how many of a lane's rows, and columns, lie side by side. bits: 32 or 128 per lane.
+    ``run`` is how many of a lane's rows, and columns, lie side by side. ``bits`` is 32 or 128 per lane.
     """
     return requests(_trace(rows, columns, run, bits), array=array, op="load", space="shared")[0]
 
 
 def words(rows: int, columns: int, run: int, bits: int, array: str) -> dict[int, list[int]]:
-    """Words of As or Bs that each lane reads in a step along k: its rows or columns of the warp's tile."""
+    """Return the words of As or Bs that each lane reads in a step along k.
+
+    They are its rows or its columns of the warp's tile.
+    """
     found: dict[int, list[int]] = defaultdict(list)
     for asked in requests(_trace(rows, columns, run, bits), array=array, op="load", space="shared"):
         for lane, (_, word), _ in asked.lanes:

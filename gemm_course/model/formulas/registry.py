@@ -1,4 +1,4 @@
-"""The list of formulas: functions, each with its document and its place in the document."""
+"""Keeps the list of formulas: functions, each with its document and its place in the document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Formula:
-    """A function of FORMULAS. name: "003.regM". place: heading, kernel or variable in the document."""
+    """A function of FORMULAS.
+
+    ``name`` is such as "003.regM". ``place`` is the heading, kernel or variable in the document.
+    """
 
     name: str
     place: str
