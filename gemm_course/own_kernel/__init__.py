@@ -1,4 +1,4 @@
-"""A learner's own kernel, treated as a stage of the ladder.
+"""Treats a learner's own kernel as a stage of the ladder.
 
 from gemm_course import own
 
@@ -34,12 +34,13 @@ class Mine(OwnStage):
         tiles: Mapping[str, int] | None = None,
         shapes: Sequence[tuple[int, int, int]] | None = None,
     ) -> Checked:
-        """Run it on the emulator at shapes that no tile divides, and say what is wrong, with lines.
+        """Run the stage on the emulator, at odd shapes and at whole tiles, and say what is wrong, with lines.
 
         The padding of A, B and C holds NaN, and so does C if beta is 0. Results are compared with float64,
-        and races, missing barriers and accesses out of bounds are found. tiles: sizes to change from the
-        defaults. shapes: (m, n, k) instead of the usual five, which follow from the tiles, whatever their
-        names, and from the blocks of a launch. -> what was found, with `.ok` and `.problems`.
+        and races, missing barriers and accesses out of bounds are found. ``tiles`` are sizes to change from
+        the defaults. ``shapes`` are (m, n, k) instead of the usual five, which follow from the tiles,
+        whatever their names, and from the blocks of a launch. Return what was found, with `.ok` and
+        `.problems`.
         """
         return checked(self, tiles, shapes)
 
@@ -56,13 +57,14 @@ class Mine(OwnStage):
     ) -> Any:
         """Compute out = alpha * A @ B + beta * out, and the epilogue, if it has one, on the caller's arrays.
 
-        A: (m, k), B: (k, n), out: (m, n), of the stage's dtype. All are CuPy arrays or PyTorch tensors on one
-        GPU, other arrays with `__cuda_array_interface__` or `__dlpack__`, or NumPy arrays. On a GPU nothing
-        is copied: the kernel reads and writes the caller's memory, on the current stream of CuPy or PyTorch,
-        and the call returns before it has run. NumPy arrays go to the GPU and back, or to the emulator.
-        extras: arguments after C, by name, such as bias=bias. tiles: sizes to change from the defaults.
+        A is (m, k), B is (k, n) and out is (m, n), of the stage's dtype. All are CuPy arrays or PyTorch
+        tensors on one GPU, other arrays with `__cuda_array_interface__` or `__dlpack__`, or NumPy arrays. On
+        a GPU nothing is copied: the kernel reads and writes the caller's memory, on the current stream of
+        CuPy or PyTorch, and the call returns before it has run. NumPy arrays go to the GPU and back, or to
+        the emulator. ``extras`` are arguments after C, by name, such as bias=bias. ``tiles`` are sizes to
+        change from the defaults.
 
-        -> out; without out, a new array of A's library. Raises ValueError with everything that is wrong:
+        Return out, or without out a new array of A's library. Raise ValueError with everything that is wrong:
         shapes, dtypes, rows whose elements are not neighbours (such as those of a transposed matrix), rows
         that do not begin at multiples of the stage's alignment.
         """
@@ -72,12 +74,12 @@ class Mine(OwnStage):
 def own(file: str | Path, *, otherwise: str | None = None) -> Mine:
     """Read your own stage from a Python file, as the file is now.
 
-    file: such as "mine.py", which `python3 course.py new mine` writes; like the files of the ladder it
-    defines STAGE. Call this again after an edit. otherwise: a stage of the ladder. If there is no such file,
-    what `new` would write from that stage is read in its place, and no file is made.
+    ``file`` is such as "mine.py", which `python3 course.py new mine` writes. Like the files of the ladder it
+    defines STAGE. Call this again after an edit. ``otherwise`` is a stage of the ladder. If there is no such
+    file, what `new` would write from that stage is read in its place, and no file is made.
 
-    Raises OwnKernelError, a ValueError, with the line that is wrong, or if the file has the name of a stage
-    of the ladder.
+    Raise OwnKernelError, a ValueError, with the line that is wrong, or if the file has the name of a stage of
+    the ladder.
     """
     path = where(file)
     if otherwise is not None and not path.exists():
@@ -89,7 +91,7 @@ def own(file: str | Path, *, otherwise: str | None = None) -> Mine:
 
 
 def _until_the_end() -> tempfile.TemporaryDirectory:
-    """A new folder that stays as long as this process, because the emulator reads the source in it."""
+    """Make a folder that stays as long as this process, because the emulator reads the source in it."""
     folder = tempfile.TemporaryDirectory(prefix="gemm-course-own-")
     _FOLDERS.append(folder)
     return folder

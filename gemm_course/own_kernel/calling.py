@@ -17,7 +17,7 @@ from gemm_course.launching import run
 
 @dataclass(frozen=True)
 class Memory:
-    """An array as a kernel sees it: its address, its shape, its elements from row to row, its dtype."""
+    """An array as a kernel sees it: its address, its shape, the elements from row to row, and its dtype."""
 
     pointer: int
     shape: tuple[int, ...]
@@ -41,7 +41,7 @@ def multiplied(
     tiles: Mapping[str, int] | None,
     extras: Mapping[str, Any],
 ) -> Any:
-    """What `Mine.__call__` does."""
+    """Compute what `Mine.__call__` describes, and return out."""
     if all(isinstance(array, np.ndarray) for array in (A, B, *([] if out is None else [out]))):
         return _of_numpy(stage, A, B, out, alpha, beta, tiles, extras)
     if out is None and beta != 0:
@@ -64,7 +64,10 @@ def multiplied(
 
 
 def memory_of(array: Any, name: str) -> Memory:
-    """The memory of an array on a GPU. Raises ValueError, with what to do, if it is none or transposed."""
+    """Return the memory of an array on a GPU.
+
+    Raise ValueError, with what to do, if the array is not on a GPU or is transposed.
+    """
     about = _interface(array, name)
     shape, dtype = tuple(about["shape"]), np.dtype(about["typestr"])
     strides = about.get("strides")
@@ -82,7 +85,7 @@ def memory_of(array: Any, name: str) -> Memory:
 
 
 def _interface(array: Any, name: str) -> Mapping[str, Any]:
-    """An array's `__cuda_array_interface__`; if it has none, CuPy's, by way of DLPack."""
+    """Return an array's `__cuda_array_interface__`, or if it has none, CuPy's by way of DLPack."""
     if getattr(array, "requires_grad", False):
         raise ValueError(f"PyTorch would have to differentiate through {name}: pass {name}.detach()")
     about = getattr(array, "__cuda_array_interface__", None)
@@ -102,7 +105,7 @@ def _interface(array: Any, name: str) -> Mapping[str, Any]:
 
 
 def _called(array: Any) -> str:
-    """ "a torch.Tensor", for messages."""
+    """Return what an array is, for messages, such as "a torch.Tensor"."""
     kind = type(array)
     return (
         f"a {kind.__module__.split('.')[0]}.{kind.__name__}" if kind.__module__ != "builtins" else repr(array)
@@ -117,7 +120,7 @@ def _same_extras(stage: OwnStage, extras: Mapping[str, Any]) -> None:
 
 
 def _problems(stage: OwnStage, seen: Mapping[str, Memory]) -> list[str]:
-    """What is wrong with shapes, dtypes and addresses."""
+    """Return what is wrong with shapes, dtypes and addresses."""
     found = [
         f"{name} holds {memory.dtype}, and {stage.name} computes with {stage.dtype}"
         for name, memory in seen.items()
@@ -162,7 +165,7 @@ def _library(array: Any) -> str:
 
 
 def current_stream(array: Any) -> int:
-    """The current stream of an array's library; 0, the default stream, if the library has none."""
+    """Return the current stream of an array's library, or 0, the default stream, if it has none."""
     if _library(array) == "torch":
         return sys.modules["torch"].cuda.current_stream(array.device).cuda_stream
     if _library(array) == "cupy":
@@ -181,7 +184,7 @@ def on_its_gpu(array: Any) -> AbstractContextManager:
 
 
 def device_array(memory: Memory) -> Any:
-    """Numba's view of the memory, with whole rows, as a kernel takes it. Nothing is copied."""
+    """Return Numba's view of the memory, with whole rows, as a kernel takes it. Nothing is copied."""
     from numba import cuda
 
     described = {
@@ -210,7 +213,7 @@ def _queue(launches, stream: int) -> None:
 
 
 def _like(array: Any, shape: tuple[int, int]) -> Any:
-    """An uninitialised array on the same GPU, of the same library and dtype."""
+    """Return an uninitialised array on the same GPU, of the same library and dtype."""
     if _library(array) == "torch":
         return array.new_empty(shape)
     if _library(array) == "cupy":

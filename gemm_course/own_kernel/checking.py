@@ -18,14 +18,14 @@ from lockstep import ArgumentError, EmulatorError, RefusedLine, Report, emulate
 SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
 ROW_BYTES = 64
 ALLOWED = {("float32", "float32"): 1e-6, ("float16", "float32"): 5e-4, ("float16", "float16"): 3e-3}
-MOST = 5  # problems to report of one case
+MOST = 5  # the most problems to report of one case
 STANDARD = ("m", "n", "k", "alpha", "A", "B", "beta", "C")
-ITERATIONS = 10_000  # a loop that runs so much longer than C has elements counts as endless
+ITERATIONS = 10_000  # a loop that runs this much longer than C has elements counts as endless
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found. problems: a sentence each, with the line. `ok`: whether there are none."""
+    """The result of a check. ``problems`` are sentences with the line."""
 
     name: str
     tiles: str
@@ -35,7 +35,7 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong. There may still be advice."""
+        """True if nothing is wrong. There may still be advice."""
         return not self.problems
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ def checked(
     tiles: Mapping[str, int] | None = None,
     shapes: Sequence[tuple[int, int, int]] | None = None,
 ) -> Checked:
-    """What `Mine.check` does: it stops at the first case in which something is wrong."""
+    """Check a stage as `Mine.check` describes. Stop at the first case in which something is wrong."""
     passed, advice = [], {}
     try:
         chosen = stage.complete(tiles)
@@ -78,7 +78,7 @@ def checked(
 
 
 def _shapes(given: Sequence | None) -> list[tuple[int, int, int]]:
-    """The shapes that were given. Raises ValueError for anything that is not a shape."""
+    """Return the shapes that were given. Raise ValueError for anything that is not a shape."""
     try:
         return [(operator.index(m), operator.index(n), operator.index(k)) for m, n, k in given or ()]
     except (TypeError, ValueError):
@@ -96,7 +96,7 @@ def _require_order(stage: OwnStage, tiles: Mapping[str, int]) -> None:
 
 
 def odd_shapes(stage: OwnStage, tiles: Mapping[str, int]) -> list[tuple[int, int, int]]:
-    """(m, n, k) that no tile divides: one element, less than a tile, more than a tile, and k = 0."""
+    """Return the usual shapes (m, n, k): one element, less and more than a tile, k = 0, and whole tiles."""
     BM, BN, BK = tile_of(stage, tiles)
     return [
         (1, 1, 1),
@@ -108,7 +108,7 @@ def odd_shapes(stage: OwnStage, tiles: Mapping[str, int]) -> list[tuple[int, int
 
 
 def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[list[str], list[str]]:
-    """Emulate one case -> what is wrong, what the emulator advises."""
+    """Emulate one case. Return what is wrong, and what the emulator advises."""
     m, n, k = shape
     random = np.random.default_rng([m, n, k])
     A, B, old = (random.standard_normal(size).astype(stage.dtype) for size in ((m, k), (k, n), (m, n)))
@@ -134,7 +134,7 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
             else ""
         )
         return [f"{error}{geometry}"], []
-    except Exception as error:  # the learner's geometry or arguments may raise anything
+    except Exception as error:  # The learner's geometry or arguments may raise anything.
         return [in_file(stage.file, error)], []
     problems = [str(one) for one in report.findings if one.severity == "error"]
     advice = [str(one) for one in report.findings if one.severity != "error"]
@@ -153,7 +153,10 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
 
 
 def _beside_c(stage: OwnStage, tiles) -> str:
-    """What to do if the kernel and STAGE disagree about the arguments after C."""
+    """Say what to do if the kernel and STAGE disagree about the arguments after C.
+
+    Return "" if they agree.
+    """
     names = list(inspect.signature(stage.kernel(tiles).py_func).parameters)
     after = names[names.index("C") + 1 :] if "C" in names else []
     if after == list(stage.extras):
@@ -172,20 +175,20 @@ def _emulated(stage: OwnStage, tiles, standard) -> Report:
 
 
 def _row_length(matrix: np.ndarray, stage: OwnStage) -> int:
-    """The length of a padded row; every matrix gets some padding."""
+    """Return the length of a padded row. Every matrix gets some padding."""
     row_bytes = max(ROW_BYTES, stage.alignment)
     return leading_dimension(matrix.shape[1] + 1, row_bytes, matrix.itemsize)
 
 
 def _stores(report: Report) -> str:
-    """ "line 57: ", where C is stored."""
+    """Return the lines where C is stored, such as "line 57: "."""
     frame = report.accesses
     lines = sorted(set(frame[(frame["array"] == "C") & (frame["op"] == "store")]["line"]))
     return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}: " if lines else ""
 
 
 def _wrong(found: np.ndarray, right: np.ndarray, product: np.ndarray, stage, report: Report) -> list[str]:
-    """A sentence on the elements of C that are wrong, if any."""
+    """Return a sentence on the elements of C that are wrong, or nothing if all are right."""
     scale = max(np.linalg.norm(product), np.linalg.norm(right)) / max(right.size, 1) ** 0.5 or 1.0
     most = ALLOWED[stage.dtype, stage.accumulate] * scale
     difference = np.abs(found.astype(np.float64) - right)

@@ -1,4 +1,4 @@
-"""`python3 course.py new`: a file with a stage's contract, copied from a stage of the ladder."""
+"""Writes a file with a stage's contract for `python3 course.py new`, copied from a stage of the ladder."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ HEAD = """\
 
 
 def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
-    """Write NAME.py, a learner's stage that begins as a stage of the ladder -> its path.
+    """Write NAME.py, a learner's stage that begins as a stage of the ladder, and return its path.
 
-    Raises OwnKernelError if the file exists, if the name cannot be imported or is the ladder's, or if no
-    stage is called `start`.
+    Raise OwnKernelError if the file exists, if the name cannot be imported or is the ladder's, or if no stage
+    is called `start`.
     """
     name = name.removesuffix(".py")
     if not name.isidentifier():
@@ -60,7 +60,7 @@ def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
 
 def _text(stage: Stage, name: str, file: str) -> str:
     module = inspect.getmodule(stage.build)
-    if getattr(module, "STAGE", None) is not stage:  # such a stage reuses the build of another
+    if getattr(module, "STAGE", None) is not stage:  # Such a stage reuses the build of another.
         module = inspect.getmodule(stage.requirements)
     text = inspect.getsource(module)
     for old, new in (
