@@ -1,4 +1,4 @@
-"""Profiles: what limited a kernel on a GPU, measured once and kept, so that it can be seen without one."""
+"""Keeps what limited a kernel on a GPU, as it was measured once, so that it can be seen without a GPU."""
 
 from gemm_course.profiles.profile import NoProfile, Profile, recorded
 from gemm_course.profiles.verdict import Verdict, verdict

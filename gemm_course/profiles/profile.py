@@ -1,4 +1,4 @@
-"""What was measured of a kernel on a GPU: where its warps stood, and how busy the GPU's parts were."""
+"""Holds what was measured of a kernel on a GPU: where its warps were, and how busy the GPU's parts were."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 class NoProfile(LookupError):
-    """This kernel has no recorded profile; the message says which profiles there are."""
+    """The error for a kernel without a recorded profile. Its message says which profiles there are."""
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
     """One launch of a kernel, as Nsight Compute saw it.
 
-    name: the stage's or the kernel's. tiles: "BM=128 BN=128", or "" for a kernel that belongs to no stage.
-    measured: the row of `records.profiles`: clocks, how busy the parts of the GPU were, warps, counters.
-    code: the machine code that ran. sources: file -> line -> its text, for the functions that instructions
-    came from.
+    ``name`` is the stage's or the kernel's. ``tiles`` is such as "BM=128 BN=128", or "" for a kernel that
+    belongs to no stage. ``measured`` is the row of `records.profiles`: clocks, how busy the parts of the GPU
+    were, warps, counters. ``code`` is the machine code that ran. ``content`` is the profile's file, as in
+    `store`. ``sources`` maps file -> line -> its text, for the functions that instructions came from.
     """
 
     name: str
@@ -50,9 +50,10 @@ class Profile:
     def instructions(self) -> pd.DataFrame:
         """A row for each instruction, as in `Compiled.instructions`, with what was measured of it.
 
-        executed: how often warps executed it. threads: how often threads did, without those whose predicate
-        was off. global_sectors, shared_wavefronts: those of its accesses. samples: how often a sampled warp
-        stood there. A column for each of WAITS says how many of these samples are of that wait.
+        The column executed says how often warps executed it. threads says how often threads did, without
+        those whose predicate was off. global_sectors and shared_wavefronts are those of its accesses. samples
+        says how often a sampled warp was there. A column for each of WAITS says how many of these samples are
+        of that wait.
         """
         import pandas as pd
 
@@ -69,12 +70,12 @@ class Profile:
 
     @cached_property
     def samples(self) -> int:
-        """How many samples there are, of all warps together."""
+        """The number of samples of all warps together."""
         return int(self.instructions["samples"].sum())
 
     @cached_property
     def waits(self) -> dict[str, float]:
-        """The share of its time that a warp spends on each of WAITS; together they are 1.
+        """The share of its time that a warp spends on each of WAITS. Together they are 1.
 
         All are 0 for a launch that was too short for a sample.
         """
@@ -83,7 +84,7 @@ class Profile:
 
     @cached_property
     def executed(self) -> dict[str, int]:
-        """How many instructions warps executed, by kind: all kinds, in the order of KINDS."""
+        """The number of instructions that warps executed, by kind: all kinds, in the order of KINDS."""
         sums = self.instructions.groupby("kind")["executed"].sum()
         return {kind: int(sums.get(kind, 0)) for kind in KINDS}
 
@@ -107,9 +108,10 @@ class Profile:
 
     @property
     def tflops(self) -> float | None:
-        """TFLOPS of the profiled launch. The bench's many launches in a row say better how fast a kernel is.
+        """The TFLOPS of the profiled launch.
 
-        None for a kernel that is no matrix multiplication of known size, or whose time was not measured.
+        It is None for a kernel that is not a matrix multiplication of known size, or whose time was not
+        measured. The bench's many launches in a row say better how fast a kernel is.
         """
         row = self.measured
         if row["m"] is None or row["nanoseconds"] is None:
@@ -133,11 +135,11 @@ def recorded(
     gpu: str | Place = "h200",
     data: Path | None = None,
 ) -> Profile:
-    """The recorded profile of a stage of the ladder, or of another kernel by the name that the record has.
+    """Return the recorded profile of a stage, or of another kernel by the name that the record has.
 
-    tiles: sizes to change from the stage's defaults. The default of BLOCKS depends on the GPU; here it is
-    that of the recorded GPU. size: m = n = k, or (m, n, k). gpu: its name among the records. Raises
-    NoProfile, with what was recorded; UnknownGpu.
+    ``tiles`` are sizes to change from the stage's defaults. The default of BLOCKS depends on the GPU, and
+    here it is that of the recorded GPU. ``size`` is m = n = k, or (m, n, k). ``gpu`` is its name among the
+    records. Raise NoProfile, with what was recorded, and UnknownGpu.
     """
     name = stage if isinstance(stage, str) else stage.name
     shape = (size, size, size) if isinstance(size, Integral) else tuple(size)
@@ -188,7 +190,7 @@ def _read(path: Path, row: tuple[tuple[str, Any], ...]) -> Profile:
 
 
 def profile_of(measured: Mapping[str, Any], content: Mapping[str, Any]) -> Profile:
-    """The profile that a row of `records.profiles` and the file beside it, as in `store`, describe."""
+    """Return the profile that a row of `records.profiles` and the file beside it, as in `store`, describe."""
     places = zip(content["text"], content["file"], content["line"], strict=True)
     code = Compiled(
         name=measured["stage"],

@@ -1,10 +1,10 @@
-"""The files of profiles: a table with a row for each, and a file with the instructions of each.
+"""Reads and writes the files of profiles: a table of all, and a file with the instructions of each.
 
 `data/GPU/profile/kernels.csv` has the rows. `NAME.json.xz` beside it has the samples and counts of each
-instruction: {"compute_capability": [9, 0], "compiler": ..., "spilled_bytes": ..., "text": [...],
-"file": [...], "line": [...], "executed": [...], "threads": [...], "global_sectors": [...],
-"shared_wavefronts": [...], "samples": {reason: [...]}, "sources": {file: {line: text}}}, lists with one entry
-per instruction, 16 bytes each, in order.
+instruction: {"compute_capability": [9, 0], "compiler": ..., "spilled_bytes": ..., "text": [...], "file":
+[...], "line": [...], "executed": [...], "threads": [...], "global_sectors": [...], "shared_wavefronts":
+[...], "samples": {reason: [...]}, "sources": {file: {line: text}}}. The lists have one entry per instruction,
+16 bytes each, in order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ COUNTED = ("executed", "threads", "global_sectors", "shared_wavefronts")
 
 
 def file_name(stage: Stage, tiles: Mapping[str, int], shape: tuple[int, int, int]) -> str:
-    """The name, without suffix, of a profile's file: the stage, and tiles and shape unless they are usual."""
+    """Return the name, without suffix, of a profile's file.
+
+    It consists of the stage, and of tiles and shape unless they are usual.
+    """
     default = stage.complete()
     changed = [f"{name}{size}" for name, size in tiles.items() if size != default[name]]
     sizes = list(dict.fromkeys(shape))
@@ -33,7 +36,7 @@ def file_name(stage: Stage, tiles: Mapping[str, int], shape: tuple[int, int, int
 
 
 def in_order(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Rows of profiles in the ladder's order, then variants; usual tiles and shapes before others."""
+    """Return rows of profiles in the ladder's order, then variants, with usual tiles and shapes first."""
     names = [stage.name for stage in LADDER]
 
     def place(row: Mapping[str, Any]) -> tuple:

@@ -1,7 +1,7 @@
-"""What limits a kernel, told from its profile alone.
+"""Decides what limits a kernel, from its profile alone.
 
-A part of the GPU that has been busy for most of the clocks is the limit: the kernel cannot take much less
-time than this part needs. If no part has been that busy, the warps have waited too much.
+A part of the GPU that has been busy for most of the clocks is the limit, because the kernel cannot take much
+less time than this part needs. If no part has been that busy, the warps have waited too much.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from gemm_course.profiles.profile import Profile
 from gemm_course.profiles.waits import WAITS
 from gemm_course.profiles.words import percent, three_digits
 
-LIMIT = 0.70  # of the clocks; a part less busy is rarely the bottleneck
-IDLE = 0.02  # of the launch; idle multiprocessors are mentioned from here on
+LIMIT = 0.70  # share of the clocks; a part less busy is rarely the bottleneck
+IDLE = 0.02  # share of the launch; idle multiprocessors are mentioned from here on
 
 
 @dataclass(frozen=True)
 class Part:
     """A part of the GPU that can be the limit.
 
-    measures: columns of `records.profiles`, of which the highest counts. busy: a phrase for "... in 91 % of
-    the clocks". are: the verb, "are" for units and slots, "is" for a memory.
+    ``measures`` are columns of `records.profiles`, of which the highest counts. ``busy`` is a phrase for "...
+    in 91 % of the clocks". ``are`` is the verb, "are" for units and slots, "is" for a memory.
     """
 
     name: str
@@ -47,13 +47,14 @@ _SLOTS, _MULTIPLY_ADDS, _TENSOR_CORES = "issue slots", "multiply-add units", "Te
 
 @dataclass(frozen=True)
 class Verdict:
-    """What limits a kernel now. Shares are from 0 to 1.
+    """The limit of a kernel in one launch. Shares are from 0 to 1.
 
-    busy: each part that was measured, the busiest first, with the share of the clocks in which it was busy;
-    clocks are those in which a multiprocessor has work. work: the part that does the kernel's work, Tensor
-    Cores or multiply-add units. wait, waited: what a warp waits for longest, one of WAITS, and the share of
-    its time. multiply_adds: their share of all executed instructions. idle: the share of the launch in which
-    a multiprocessor has no work, because its blocks end before those of others.
+    ``busy`` has each part that was measured, the busiest first, with the share of the clocks in which it was
+    busy. Clocks are those in which a multiprocessor has work. ``work`` is the part that does the kernel's
+    work, Tensor Cores or multiply-add units. ``wait`` is what a warp waits for longest, one of WAITS, and
+    ``waited`` the share of its time. ``multiply_adds`` is their share of all executed instructions. ``idle``
+    is the share of the launch in which a multiprocessor has no work, because its blocks end before those of
+    others.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Verdict:
 
     @property
     def waiting(self) -> bool:
-        """Whether waiting is the limit, because no part is busy enough."""
+        """True if waiting is the limit, because no part is busy enough."""
         return next(iter(self.busy.values())) < LIMIT
 
     @property
@@ -90,15 +91,16 @@ class Verdict:
 
     @property
     def at_most(self) -> float:
-        """How many times as fast the kernel could be if the limit were gone; other parts keep their clocks.
+        """The factor by which the kernel could be faster if the limit were gone.
 
-        The part that does the work cannot go. If it is the limit, it would then be busy in every clock.
+        Other parts keep their clocks. The part that does the work cannot go. If it is the limit, it would
+        then be busy in every clock.
         """
         return 1 / (self.share if self.working else self.next_share)
 
     @property
     def working(self) -> bool:
-        """Whether the part that does the work is the limit."""
+        """True if the part that does the work is the limit."""
         return not self.waiting and self.limiter == self.work
 
     @property
@@ -118,7 +120,10 @@ class Verdict:
 
     @property
     def limit_in_words(self) -> str:
-        """In words: "L2, busy in 91 % of the clocks" or "waiting, 60 % of a warp's time at barriers"."""
+        """The limit in words.
+
+        It is such as "L2, busy in 91 % of the clocks" or "waiting, 60 % of a warp's time at barriers".
+        """
         if self.waiting:
             return f"waiting, {percent(self.waited)} of a warp's time {self.wait_in_words}"
         return f"{self.limiter}, {PARTS[self.limiter].busy} in {percent(self.share)} of the clocks"
@@ -141,9 +146,9 @@ class Verdict:
 
 
 def verdict(profile: Profile) -> Verdict:
-    """What limits a kernel, from one launch of it.
+    """Return what limits a kernel, from one launch of it.
 
-    Raises ValueError for a profile without clocks, or with fewer than two parts measured.
+    Raise ValueError for a profile without clocks, or with fewer than two parts measured.
     """
     row = profile.measured
     busy = _busy(row)
@@ -164,7 +169,7 @@ def verdict(profile: Profile) -> Verdict:
 
 
 def _busy(row: Mapping[str, float | None]) -> dict[str, float]:
-    """The parts that were measured, the busiest first."""
+    """Return the parts that were measured, the busiest first, with the share of the clocks of each."""
     found = {}
     for part in PARTS.values():
         shares = [of_active_clocks(row, name) for name in part.measures]
@@ -175,9 +180,9 @@ def _busy(row: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def of_active_clocks(row: Mapping[str, float | None], name: str) -> float | None:
-    """How busy a part, a column of PROFILE_BUSY, was in clocks in which multiprocessors had work, 0 to 1.
+    """Return how busy a part was, 0 to 1, in clocks in which multiprocessors had work.
 
-    None if that was not measured.
+    ``name`` is a column of PROFILE_BUSY. Return None if that was not measured.
     """
     share, clocks, active = row.get(name), row.get("clocks"), row.get("active_clocks")
     return None if share is None or not clocks or not active else share / 100 * clocks / active

@@ -1,7 +1,7 @@
-"""What a warp does from clock to clock, in words: it issues an instruction, or it waits for something.
+"""Says in words what a warp does from clock to clock: it issues an instruction, or waits for something.
 
-Nsight Compute samples every so many clocks where each warp is and why it does not issue. Its reasons are
-NVIDIA's ("Nsight Compute, Kernel Profiling Guide", "Warp Stall Reasons"); two of them mean different things
+Nsight Compute samples at regular intervals where each warp is and why it does not issue. Its reasons are
+NVIDIA's ("Nsight Compute, Kernel Profiling Guide", "Warp Stall Reasons"). Two of them mean different things
 at different instructions, so some are told apart here by the instruction that waits.
 """
 
@@ -14,15 +14,16 @@ from types import MappingProxyType
 
 from gemm_course.compiler.disassembly import Instruction
 
-BACK = 64  # the instruction that sets a jump's condition is searched among so many before it
+BACK = 64  # the number of instructions before a jump that are searched for the one that sets its condition
 
 
 @dataclass(frozen=True)
 class Wait:
     """One way for a warp to spend its time.
 
-    meaning: what it is. help: how to wait less. waits: the rest of "a warp waits 24 % of its time ...", such
-    as "at barriers"; "" if no time is lost, because the warp's scheduler issues an instruction.
+    ``meaning`` is what it is. ``help`` is how to wait less. ``waits`` is the rest of "a warp waits 24 % of
+    its time ...", such as "at barriers", or "" if no time is lost, because the warp's scheduler issues an
+    instruction.
     """
 
     name: str
@@ -112,7 +113,8 @@ _ALL = (
 )
 WAITS = MappingProxyType({wait.name: wait for wait in _ALL})
 
-# Nsight Compute's reasons, as in the columns `stall_...` of its page of sources, and what they mean here.
+# These are Nsight Compute's reasons, as in the columns `stall_...` of its page of sources, with their
+# meanings.
 _MEANS = {
     "selected": "issuing",
     "not_selected": "another warp's turn",
@@ -136,9 +138,9 @@ _PREDICATE = re.compile(r"@!?(U?P\d)")
 
 
 def wait_of(reason: str, code: Sequence[Instruction], place: int) -> str:
-    """The wait, a key of WAITS, that Nsight Compute's reason stands for at an instruction.
+    """Return the wait, a key of WAITS, that Nsight Compute's reason stands for at an instruction.
 
-    code: all instructions of the kernel by address; place: the index of the one that waits.
+    ``code`` has all instructions of the kernel by address. ``place`` is the index of the one that waits.
     """
     one = code[place]
     if reason in ("barrier", "wait") and one.opcode.startswith("WARPGROUP."):
@@ -149,13 +151,13 @@ def wait_of(reason: str, code: Sequence[Instruction], place: int) -> str:
 
 
 def _waits_for_copies(code: Sequence[Instruction], place: int) -> bool:
-    """Whether the warp waits for its own copies. Such samples are at the instruction after the wait."""
+    """Tell whether the warp waits for its own copies. Such samples are at the instruction after the wait."""
     before = code[place - 1].opcode if place else ""
     return code[place].opcode.startswith(("DEPBAR", "SYNCS")) or before.startswith("DEPBAR")
 
 
 def _asks_for_a_copy(code: Sequence[Instruction], place: int) -> bool:
-    """Whether this is a jump that depends on the completion of an mbarrier."""
+    """Tell whether this is a jump that depends on the completion of an mbarrier."""
     condition = _PREDICATE.match(code[place].predicate)
     if not condition or not code[place].opcode.startswith("BRA"):
         return False
