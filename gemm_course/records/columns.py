@@ -1,8 +1,8 @@
-"""The columns of each kind of record."""
+"""Defines the columns of each kind of record."""
 
 from gemm_course.records.tables import Table
 
-# How records write the dtypes of matrices and of accumulators.
+# Records write the dtypes of matrices and of accumulators like this.
 SHORT_DTYPES = {"float32": "fp32", "float16": "fp16"}
 
 ORIGIN = {
@@ -199,7 +199,8 @@ MACHINE_CODE = Table(
     }
 )
 
-# How busy parts of the GPU were: percent of the most that each can do, averaged over the launch's clocks.
+# These say how busy parts of the GPU were, in percent of the most that each can do, averaged over the
+# launch's clocks.
 PROFILE_BUSY = (
     "issue_slots",  # clocks in which a scheduler issued an instruction
     "fma_pipe",
@@ -215,7 +216,7 @@ PROFILE_BUSY = (
     "l2_to_sm",
     "dram",
 )
-# Averages per scheduler (a multiprocessor has four) and per clock in which there were warps.
+# These are averages per scheduler (a multiprocessor has four) and per clock in which there were warps.
 PROFILE_RATES = ("warps_possible", "warps_active", "warps_eligible", "issued")
 PROFILE_HITS = ("l1_hits", "l2_hits")  # percent of the sectors that were looked up
 PROFILE_CLOCKS = ("clocks", "active_clocks")  # a multiprocessor's: during the launch, and while it had warps

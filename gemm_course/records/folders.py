@@ -1,4 +1,4 @@
-"""Finds and names the folders of measured figures: the one list of the GPUs with records.
+"""Finds and names the folders of measured figures, which make the one list of the GPUs with records.
 
 A folder belongs to one GPU and has its tables, such as ``ladder.csv`` and ``sweep.csv``. There are three
 sources, in this order:
@@ -12,7 +12,7 @@ The word "off" in the variable leaves out what a learner added to ``data/``, so 
 are the same on every machine.
 
 Every reader of `gemm_course.records` and every picture with measured figures finds its folder here. A GPU is
-listed as soon as anything was measured on it. A picture that needs other figures says what to run; that helps
+listed as soon as anything was measured on it. A picture that needs other figures says what to run. That helps
 a learner more than a GPU that is missing without a word.
 """
 
@@ -30,7 +30,7 @@ _IN_WHEEL, _IN_CLONE = _PACKAGE / "_data", _PACKAGE.parent / "data"
 DATA = _IN_WHEEL if _IN_WHEEL.is_dir() else _IN_CLONE
 VARIABLE, OFF = "GEMM_COURSE_DATA", "off"
 BROUGHT = ("h200",)  # the folders of data/ that come with the course
-# The tables by which a GPU's folder is known; other files may lie beside them.
+# A GPU's folder is known by these tables. Other files may lie beside them.
 TABLES = (
     "ladder.csv",
     "sweep.csv",
@@ -48,29 +48,29 @@ _MAKERS = ("NVIDIA", "GeForce", "Tesla")  # words that a short name leaves out
 
 
 class UnknownGpu(ValueError):
-    """No folder of records has this name; the message lists the names that exist."""
+    """The error for a name that no folder of records has. Its message lists the names that exist."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A GPU's folder. name: the name to ask for it by, such as "rtx_3060"."""
+    """A GPU's folder. ``name`` is the name to ask for it by, such as "rtx_3060"."""
 
     name: str
     folder: Path
 
     @property
     def gpu(self) -> str:
-        """The GPU's name in its records, "NVIDIA GeForce RTX 3060"; without one, the folder's name."""
+        """The GPU's name in its records, such as "NVIDIA GeForce RTX 3060", or else the folder's name."""
         return _named_in(self.folder, self.stamps) or self.name
 
     @property
     def short(self) -> str:
-        """The GPU's name without its maker's: "RTX 3060"."""
+        """The GPU's name without its maker's, such as "RTX 3060"."""
         return " ".join(word for word in self.gpu.split() if word not in _MAKERS) or self.gpu
 
     @property
     def an(self) -> str:
-        """The same in a sentence: "an H200", "the RTX 3060"."""
+        """The short name in a sentence: "an H200", "the RTX 3060"."""
         return f"an {self.short}" if self == SHIPPED else f"the {self.short}"
 
     @property
@@ -86,7 +86,7 @@ SHIPPED = Place(
 
 
 def places() -> list[Place]:
-    """Every GPU with records: the course's own first. A name that is taken gets a number: "h200_2"."""
+    """Return every GPU with records, the course's own first. A name that is taken gets a number: "h200_2"."""
     found: dict[str, Place] = {}
     for folder in _folders():
         if folder in (place.folder for place in found.values()):
@@ -99,9 +99,9 @@ def places() -> list[Place]:
 
 
 def place(gpu: str | Place) -> Place:
-    """The folder of a GPU by its name, "rtx_3060" or "RTX 3060", or by a path to it.
+    """Return the folder of a GPU by its name, "rtx_3060" or "RTX 3060", or by a path to it.
 
-    Raises UnknownGpu, a ValueError, with the names that there are.
+    Raise UnknownGpu, a ValueError, with the names that there are.
     """
     if isinstance(gpu, Place):
         return gpu
@@ -119,7 +119,10 @@ def place(gpu: str | Place) -> Place:
 
 
 def short_of(one: Place) -> str:
-    """A GPU's short name in a picture; with its folder's name if a GPU listed before has the same."""
+    """Return a GPU's short name in a picture.
+
+    It includes the folder's name if a GPU listed before has the same short name.
+    """
     known = places()
     twins = [each for each in (*known, *([] if one in known else [one])) if each.short == one.short]
     return one.short if len(twins) < 2 or one == twins[0] else f"{one.short} ({one.name})"
@@ -130,12 +133,12 @@ def _listed(known: list[Place]) -> str:
 
 
 def _missing() -> str:
-    """The sentence of `named_in_vain`, to be added to another; "" for none."""
+    """Return the sentence of `named_in_vain`, to be added to another, or "" for none."""
     return f" {sentence}" if (sentence := named_in_vain()) else ""
 
 
 def named_in_vain() -> str:
-    """A sentence that names the folders in the variable that have no records; "" for none."""
+    """Return a sentence that names the folders in the variable that have no records, or "" for none."""
     wrong = [str(folder) for folder in _named_folders() if not list(_gpus_in(folder))]
     return f"{VARIABLE} names {' and '.join(wrong)}, where no records of a GPU lie." if wrong else ""
 
@@ -151,13 +154,13 @@ def _named_folders() -> list[Path]:
 
 
 def _parts() -> list[str]:
-    """The parts of the variable, without blanks and the quotes that some shells leave around a path."""
+    """Return the parts of the variable, without blanks and quotes, which some shells leave around a path."""
     parts = (part.strip().strip("\"'") for part in os.environ.get(VARIABLE, "").split(os.pathsep))
     return [part for part in parts if part]
 
 
 def _gpus_in(folder: Path) -> Iterator[Path]:
-    """The folder itself if it is a GPU's, or else the GPUs' folders in it."""
+    """Yield the folder itself if it is a GPU's, or else the GPUs' folders in it."""
     if _is_a_gpus(folder):
         yield folder
     elif folder.is_dir():
@@ -170,7 +173,7 @@ def _is_a_gpus(folder: Path) -> bool:
 
 @lru_cache(64)
 def _named_in(folder: Path, stamps: tuple[tuple[str, int], ...]) -> str:
-    """The first GPU that the tables of a folder name."""
+    """Return the first GPU that the tables of a folder name, or ""."""
     for table, _ in stamps:
         with (folder / table).open(newline="", encoding="utf-8", errors="replace") as file:
             first = next(csv.DictReader(file), {})

@@ -1,4 +1,4 @@
-"""The origin of figures, in one line."""
+"""Writes the origin of figures in one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PARTS = (("gpu", ""), ("driver", "driver "), ("cuda", "CUDA "), ("numba_cuda", "
 
 
 def provenance(records: pd.DataFrame) -> str:
-    """GPU, driver, versions and dates of these records in one line: "NVIDIA H200, driver 580, ..."."""
+    """Return GPU, driver, versions and dates of these records in one line: "NVIDIA H200, driver 580, ..."."""
     found = []
     for column, prefix in PARTS:
         values = sorted({str(value) for value in records.get(column, ()) if value})
@@ -28,7 +28,7 @@ def provenance(records: pd.DataFrame) -> str:
 
 
 def origin(gpu: str, driver: str, cuda: str, command: str) -> dict[str, Any]:
-    """The columns for the origin of a row that is measured today."""
+    """Return the columns for the origin of a row that is measured today."""
     return {
         "gpu": gpu,
         "driver": driver,
@@ -40,7 +40,7 @@ def origin(gpu: str, driver: str, cuda: str, command: str) -> dict[str, Any]:
 
 
 def version_of(package: str) -> str:
-    """An installed package's version, "" if it is not installed."""
+    """Return an installed package's version, or "" if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

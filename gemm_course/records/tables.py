@@ -1,4 +1,4 @@
-"""Tables of records: CSV files with fixed, typed columns, to which rows are appended one by one."""
+"""Reads and writes tables of records: CSV files with fixed, typed columns, to which rows are appended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-# What to do about a file that cannot be read.
+# The message on a file that cannot be read ends with this advice.
 _HELP = "measure again, take a whole copy, or leave that folder out"
 _NOT_NEGATIVE = ("milliseconds", "tflops", "cublas_tflops", "triton_tflops", "ratio_to_cublas", "tb_s")
 _KEPT = 64  # this many files stay read, for pictures that are drawn at every move of a slider
@@ -23,19 +23,20 @@ PANDAS_TYPES = {"text": "object", "whole": "Int64", "real": "float64"}
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of one kind of record, each "text", "whole" or "real"; a missing one is an empty field.
+    """The columns of one kind of record, each "text", "whole" or "real". A missing value is an empty field.
 
-    later: columns that older files lack; they are read as empty, and added when the file is written to.
+    ``later`` names columns that older files lack. They are read as empty, and added when the file is written
+    to.
     """
 
     columns: Mapping[str, str]
     later: tuple[str, ...] = ()
 
     def read(self, path: Path) -> pd.DataFrame:
-        """All rows of a file, with this table's types; no rows if there is no such file.
+        """Return all rows of a file, with this table's types, or no rows if there is no such file.
 
-        Raises ValueError, a sentence that names the file, if it is no CSV file, if it has other columns, or
-        if a number cannot be read or is negative where it must not be.
+        Raise ValueError, with a sentence that names the file, if it is not a CSV file, if it has other
+        columns, or if a number cannot be read or is negative where it must not be.
         """
         import pandas as pd
 
@@ -65,14 +66,14 @@ class Table:
         return self._typed(frame)
 
     def rows(self, path: Path) -> list[dict[str, Any]]:
-        """All rows, in the form that `append` takes."""
+        """Return all rows of a file, in the form that `append` takes."""
         frame = self.read(path)
         return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
     def append(self, path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add rows at the end of a file, which is made if necessary. They are on the disk when this returns.
 
-        Raises ValueError for a row whose keys are not this table's columns.
+        Raise ValueError for a row whose keys are not this table's columns.
         """
         lines = [self._line(row) for row in rows]
         begin = not path.exists() or path.stat().st_size == 0
@@ -132,9 +133,9 @@ class Table:
 
 
 def parse_tiles(text: str) -> dict[str, int]:
-    """ "BM=128 BN=128" -> {"BM": 128, "BN": 128}. Raises ValueError for anything else.
+    """Return the tiles in a text: "BM=128 BN=128" -> {"BM": 128, "BN": 128}.
 
-    The inverse is `tiles_text` of the kernels.
+    The inverse is `tiles_text` of the kernels. Raise ValueError for any other text.
     """
     try:
         return {
