@@ -1,4 +1,4 @@
-"""The real GPU: whether there is one, which one it is, launching kernels on it, and timing them.
+"""Uses the real GPU: whether there is one, which one it is, launching kernels on it, and timing them.
 
 Without a GPU everything here still imports, and a sentence says why there is none.
 """

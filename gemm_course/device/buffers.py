@@ -1,4 +1,4 @@
-"""Matrices in buffers with padded rows, and copying them to the GPU."""
+"""Puts matrices into buffers with padded rows, and copies them to the GPU."""
 
 from collections.abc import Sequence
 
@@ -8,13 +8,16 @@ from lockstep.intrinsics import TensorMap
 
 
 def leading_dimension(columns: int, alignment: int, itemsize: int = 4) -> int:
-    """Elements from one row to the next, so that every row starts at a multiple of `alignment` bytes."""
+    """Return the elements from row to row with which every row starts at a multiple of `alignment` bytes."""
     step = max(1, alignment // itemsize)
     return max(-(-columns // step) * step, step)
 
 
 def padded(matrix: np.ndarray, leading: int) -> np.ndarray:
-    """A copy of a (rows, columns) matrix in a C-contiguous (rows, leading) buffer; the padding holds NaN."""
+    """Return a copy of a (rows, columns) matrix in a C-contiguous (rows, leading) buffer.
+
+    The padding holds NaN.
+    """
     rows, columns = matrix.shape
     buffer = np.full((rows, leading), np.nan, matrix.dtype)
     buffer[:, :columns] = matrix
@@ -22,9 +25,10 @@ def padded(matrix: np.ndarray, leading: int) -> np.ndarray:
 
 
 def on_device(arguments: Sequence) -> list:
-    """A launch's arguments with each NumPy array copied to the GPU; an array that is passed twice, once.
+    """Return a launch's arguments with each NumPy array copied to the GPU.
 
-    A tensor map becomes a map of the copy of its matrix, which is copied even if it is not an argument.
+    An array that is passed twice is copied once. A tensor map becomes a map of the copy of its matrix, which
+    is copied even if it is not an argument.
     """
     from numba import cuda
 

@@ -1,4 +1,4 @@
-"""What the GPU is: its name, driver, clocks and limits."""
+"""Finds out what the GPU is: its name, driver, clocks and limits."""
 
 import contextlib
 import functools
@@ -13,7 +13,7 @@ HOPPER = 9  # later generations lack its wgmma and setmaxnreg
 
 @dataclass(frozen=True)
 class GpuFacts:
-    """The GPU that kernels are launched on. Sizes in bytes, clocks in MHz."""
+    """The GPU that kernels are launched on. Sizes are in bytes, clocks in MHz."""
 
     name: str
     compute_capability: tuple[int, int]
@@ -21,7 +21,7 @@ class GpuFacts:
     max_sm_clock_mhz: int
     memory_bytes: int
     l2_bytes: int
-    shared_bytes_per_block: int  # the most a kernel can opt in to
+    shared_bytes_per_block: int  # the most that a kernel can opt in to
     shared_bytes_per_multiprocessor: int
     registers_per_multiprocessor: int
     threads_per_multiprocessor: int
@@ -37,7 +37,7 @@ class GpuFacts:
 
     @property
     def peak_fp32_tflops(self) -> float:
-        """TFLOPS of FP32 fused multiply-adds, two operations each, on every lane at the highest clock."""
+        """The TFLOPS of FP32 fused multiply-adds, two operations each, on every lane at the highest clock."""
         newest = max(LIMITS)
         lanes = LIMITS.get(self.compute_capability, LIMITS[newest]).fp32_lanes
         return 2e-6 * lanes * self.multiprocessors * self.max_sm_clock_mhz
@@ -45,7 +45,7 @@ class GpuFacts:
 
 @functools.cache
 def gpu_facts() -> GpuFacts:
-    """The facts of the GPU that kernels are launched on. Raises NoGpu where there is none."""
+    """Return the facts of the GPU that kernels are launched on. Raise NoGpu where there is none."""
     require_gpu()
     from numba import cuda
 
@@ -69,9 +69,9 @@ def gpu_facts() -> GpuFacts:
 
 
 def why_too_old(what: str, needed: tuple[int, int]) -> str | None:
-    """Why this GPU cannot run something that needs a compute capability, as a sentence, or None if it can.
+    """Return why this GPU cannot run something that needs a compute capability, or None if it can.
 
-    Something that needs Hopper's 9.0 uses instructions that later GPUs lack, too. Raises NoGpu where there is
+    Something that needs Hopper's 9.0 uses instructions that later GPUs lack, too. Raise NoGpu where there is
     no GPU.
     """
     facts = gpu_facts()
@@ -89,7 +89,10 @@ def _dotted(version: tuple[int, int]) -> str:
 
 
 def sm_clock_mhz() -> int | None:
-    """The multiprocessors' current clock; call it while a kernel runs. None if it is unknown."""
+    """Return the multiprocessors' current clock in MHz, or None if it is unknown.
+
+    Call it while a kernel runs.
+    """
     with contextlib.suppress(ImportError, AttributeError):
         return _clock_from_nvml()
     answer = ask_nvidia_smi("clocks.sm", gpu_facts().uuid)
@@ -114,7 +117,10 @@ def _nvml_handle(uuid: str) -> int:
 
 
 def ask_nvidia_smi(field: str, gpu: str = "") -> str | None:
-    """One field of `nvidia-smi --query-gpu` for a GPU (its uuid or number), or None if there is no answer."""
+    """Return one field of `nvidia-smi --query-gpu` for a GPU, or None if there is no answer.
+
+    ``gpu`` is its uuid or number.
+    """
     command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits"]
     if gpu:
         command.append(f"--id={gpu}")

@@ -1,4 +1,4 @@
-"""Compile a kernel for its arguments, see its resources, launch it with any amount of shared memory."""
+"""Compiles a kernel for its arguments, tells its resources, launches it with any amount of shared memory."""
 
 import warnings
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")
 
 @dataclass(frozen=True)
 class Resources:
-    """What one compiled kernel takes: registers and local bytes per thread, static shared bytes per block."""
+    """What a compiled kernel takes: registers and local bytes per thread, static shared bytes per block."""
 
     registers: int
     local_bytes: int
@@ -22,9 +22,9 @@ class Resources:
 
 
 def launch(kernel, grid, block, args: Sequence, shared_bytes: int = 0) -> None:
-    """Launch a `cuda.jit` kernel on device arrays and scalars; returns before it has run.
+    """Launch a `cuda.jit` kernel on device arrays and scalars, and return before it has run.
 
-    Raises ValueError if a block cannot have that much shared memory on this GPU.
+    Raise ValueError if a block cannot have that much shared memory on this GPU.
     """
     if shared_bytes and must_opt_in(shared_bytes, compile_for(kernel, args)):
         allow_shared_memory(kernel, shared_bytes)
@@ -32,12 +32,12 @@ def launch(kernel, grid, block, args: Sequence, shared_bytes: int = 0) -> None:
 
 
 def must_opt_in(dynamic_bytes: int, compiled: Resources) -> bool:
-    """Whether a block needs more shared memory, static arrays included, than it gets without opting in."""
+    """Tell whether a block needs more shared memory, static arrays included, than without opting in."""
     return dynamic_bytes + compiled.static_shared_bytes > MAX_STATIC_SHARED_BYTES
 
 
 def compile_for(kernel, args: Sequence) -> Resources:
-    """Compile a kernel for the types of these arguments, unless that has been done; returns what it takes.
+    """Compile a kernel for the types of these arguments, unless that has been done. Return its resources.
 
     A kernel that was defined with signatures is compiled already, and cannot be compiled for other types.
     """
@@ -48,7 +48,10 @@ def compile_for(kernel, args: Sequence) -> Resources:
 
 
 def resources(kernel) -> Resources:
-    """A kernel's resources, according to the driver. Raises ValueError if it has not been compiled yet."""
+    """Return a kernel's resources, according to the driver.
+
+    Raise ValueError if it has not been compiled yet.
+    """
     if not kernel.overloads:
         raise ValueError("the kernel has not been compiled yet: launch it, or call compile_for")
     compiled = list(kernel.overloads.values())[-1]
@@ -63,8 +66,8 @@ def resources(kernel) -> Resources:
 def allow_shared_memory(kernel, dynamic_bytes: int) -> None:
     """Let a compiled kernel use more than 48 KB of dynamic shared memory per block.
 
-    numba-cuda has no call for this, so this function, and nothing else, uses the private handle of each
-    compiled version. Raises ValueError if the GPU has less, RuntimeError if the driver refuses.
+    numba-cuda has no call for this. So this function, and nothing else, uses the private handle of each
+    compiled version. Raise ValueError if the GPU has less, and RuntimeError if the driver refuses.
     """
     most = gpu_facts().shared_bytes_per_block
     if dynamic_bytes > most:

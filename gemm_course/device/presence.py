@@ -1,4 +1,4 @@
-"""Whether there is a GPU that Numba can compile for and launch on."""
+"""Tells whether there is a GPU that Numba can compile for and launch on."""
 
 import functools
 
@@ -6,11 +6,11 @@ from lockstep import active
 
 
 class NoGpu(RuntimeError):
-    """There is no GPU to run on; the message is one sentence that says why."""
+    """The error if there is no GPU to run on. Its message is one sentence that says why."""
 
 
 def why_no_gpu() -> str | None:
-    """Why kernels cannot run on a GPU here, as a sentence, or None if they can."""
+    """Return why kernels cannot run on a GPU here, as a sentence, or None if they can."""
     if active() is not None:
         return "numba.cuda is emulated at the moment, so no kernel runs on a GPU."
     return _why_no_gpu()
@@ -18,7 +18,7 @@ def why_no_gpu() -> str | None:
 
 @functools.cache
 def _why_no_gpu() -> str | None:
-    """The same, found out once per process."""
+    """Return the same as `why_no_gpu`, without regard to emulation, found out once per process."""
     from numba import config, cuda
 
     if config.ENABLE_CUDASIM:
@@ -28,7 +28,7 @@ def _why_no_gpu() -> str | None:
         return _about_the_driver(str(problem))
     try:
         devices = len(cuda.gpus)
-    except Exception as error:  # a broken driver may raise anything; the answer is the same
+    except Exception as error:  # A broken driver may raise anything, and the answer is the same.
         return _about_the_driver(str(error))
     if not devices:
         return "The NVIDIA driver is installed, but it sees no GPU."
@@ -41,7 +41,7 @@ def _why_no_gpu() -> str | None:
 
 
 def gpu_available() -> bool:
-    """Whether kernels can be compiled for and launched on a GPU here."""
+    """Tell whether kernels can be compiled for and launched on a GPU here."""
     return why_no_gpu() is None
 
 

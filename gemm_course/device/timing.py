@@ -1,4 +1,4 @@
-"""How long launches take on the GPU, by CUDA events."""
+"""Measures how long launches take on the GPU, by CUDA events."""
 
 import functools
 import itertools
@@ -14,7 +14,7 @@ LONGEST_HOLD_MS = 40
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of a repeated launch, median and best, in milliseconds, and the clock while it ran."""
+    """The times of a repeated launch, median and best, in milliseconds, and the clock while it ran."""
 
     median_ms: float
     best_ms: float
@@ -23,7 +23,7 @@ class Timing:
 
 
 def time_launch(launch: Callable[[], None], budget_ms: float = 200, most: int = 20) -> Timing:
-    """Time one launcher; see `time_alternating`."""
+    """Time one launcher, as `time_alternating` does."""
     return time_alternating([launch], budget_ms, most)[0]
 
 
@@ -50,12 +50,15 @@ def time_alternating(
 
 
 def repetitions(once_ms: float, budget_ms: float, most: int, least: int = 3) -> int:
-    """How many rounds of `once_ms` fit the budget: at least `least`, at most `most`."""
+    """Return how many rounds of `once_ms` fit the budget, at least `least` and at most `most`."""
     return max(least, min(most, int(budget_ms / max(once_ms, 1e-3))))
 
 
 def _events_of(launchers, rounds: int) -> tuple[int | None, list[list[float]]]:
-    """Launch all in rounds -> the clock while they ran, and each launcher's milliseconds in each round."""
+    """Launch all launchers for some rounds.
+
+    Return the clock while they ran, and each launcher's milliseconds in each round.
+    """
     from numba import cuda
 
     marks = [[cuda.event() for _ in range(len(launchers) + 1)] for _ in range(rounds)]
@@ -67,7 +70,7 @@ def _events_of(launchers, rounds: int) -> tuple[int | None, list[list[float]]]:
             launcher()
             mark.record()
     marks[0][-1].synchronize()
-    clock = sm_clock_mhz()  # the first round is done, the others are running
+    clock = sm_clock_mhz()  # The first round is done, and the others are running.
     marks[-1][-1].synchronize()
     return clock, [[before.elapsed_time(after) for before, after in itertools.pairwise(row)] for row in marks]
 
