@@ -1,1 +1,1 @@
-"""The commands around the lessons: open the course, examine this machine, update, reset a notebook."""
+"""Holds the commands around the lessons: open the course, examine this machine, update, reset a notebook."""

@@ -1,4 +1,4 @@
-"""`gemm-course attempts`: keeps or forgets attempts, shows them, writes a summary, adds summaries up."""
+"""Runs `gemm-course attempts`: keeps or forgets attempts, shows them, writes and adds up summaries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from gemm_course.commands.errors import CourseError
 
 
 def switched(on: bool) -> str:
-    """Begin to keep attempts, or remove those that were kept -> a sentence about it. Raises CourseError."""
+    """Begin to keep attempts, or remove those that were kept. Return a sentence about it.
+
+    Raise CourseError if the file cannot be written.
+    """
     file = _file()
     try:
         if not on:
@@ -24,7 +27,7 @@ def switched(on: bool) -> str:
 
 
 def written(target: Path) -> str:
-    """Write this learner's summary into a new file -> what is in it, in words. Raises CourseError."""
+    """Write this learner's summary into a new file, and say what is in it. Raise CourseError."""
     file = _file()
     if not file.exists():
         raise CourseError("No attempts are kept here: `gemm-course attempts --on` begins to.")
@@ -39,7 +42,7 @@ def written(target: Path) -> str:
 
 
 def show(files: Sequence[Path]) -> str:
-    """The table of this learner's attempts, or of several learners' summaries. Raises CourseError."""
+    """Return the table of this learner's attempts, or of several learners' summaries. Raise CourseError."""
     if not files:
         file = _file()
         if not file.exists():

@@ -14,15 +14,15 @@ from gemm_course import places
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.release import release_course
 
-BUILDS = ("hatchling>=1.27", "editables")  # they make a package of the course itself
+BUILDS = ("hatchling>=1.27", "editables")  # these make a package of the course itself
 
 
 def bundle(folder: Path, solutions: bool, extra: str | None) -> float:
-    """Write the course and the wheels that it needs into a new folder; return its size in MB.
+    """Write the course and the wheels that it needs into a new folder. Return its size in MB.
 
-    The wheels are for machines like this one: the same system, processor and Python, such as 3.12. extra:
-    an extra whose packages come as well, such as "gpu-cu13". Raises CourseError where the course is no clone
-    or archive, the folder is not new, or packages cannot be fetched.
+    The wheels are for machines like this one: the same system, processor and Python, such as 3.12. ``extra``
+    is an extra whose packages come as well, such as "gpu-cu13". Raise CourseError where the course is not a
+    clone or archive, the folder is not new, or packages cannot be fetched.
     """
     if not (places.COURSE / "uv.lock").is_file():
         raise CourseError("A bundle is made from a clone or an archive of the course, not from a wheel.")
@@ -55,9 +55,10 @@ def bundle(folder: Path, solutions: bool, extra: str | None) -> float:
 
 
 def _for_any_patch(listed: str) -> dict[str, list[str]]:
-    """The requirements on the oldest and on the newest patch of this Python: 3.11.2 needs more than 3.11.7.
+    """Return the requirements on the oldest and on the newest patch of this Python.
 
-    pip must be told for which patch, or it refuses packages that are not for the Python that runs it.
+    Python 3.11.2 needs more than 3.11.7. pip must be told for which patch, or it refuses packages that are
+    not for the Python that runs it.
     """
     requirements = [Requirement(line) for line in listed.splitlines() if line.strip()]
     minor = "{}.{}".format(*sys.version_info[:2])

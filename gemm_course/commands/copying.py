@@ -23,14 +23,14 @@ _SUFFIXES = {".ipynb", ".md", ".png", ".svg"}
 
 
 def is_copy(folder: Path) -> bool:
-    """Whether the notebooks in the folder are such a copy."""
+    """Tell whether the notebooks in the folder are such a copy."""
     return _memory(folder).is_file()
 
 
 def copy_into(folder: Path) -> bool:
-    """Put the notebooks into ``folder/notebooks``; return False if the folder has the course's already.
+    """Put the notebooks into ``folder/notebooks``. Return False if the folder has the course's already.
 
-    Raises CourseError where something else is there already, or the folder cannot be written.
+    Raise CourseError where something else is there already, or the folder cannot be written.
     """
     if places.has_notebooks(folder):
         return False
@@ -43,7 +43,7 @@ def copy_into(folder: Path) -> bool:
             target = part / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
-        part.rename(notebooks)  # in one step, so that an interruption leaves no half of it
+        part.rename(notebooks)  # It happens in one step, so that an interruption leaves no half of it.
         _remember(folder, {name: _digest(file) for name, file in brought()})
     except OSError as error:
         raise CourseError(f"{folder} cannot be written ({error.strerror}): choose another folder.") from error
@@ -53,13 +53,13 @@ def copy_into(folder: Path) -> bool:
 
 
 def newer_files(folder: Path) -> list[str]:
-    """Return which files of a copy the course has changed or added since they were copied."""
+    """Return the files of a copy that the course has changed or added since they were copied."""
     before = _remembered(folder)
     return [name for name, file in brought() if before.get(name) != _digest(file)]
 
 
 def bring_up_to_date(folder: Path) -> tuple[list[str], list[Path]]:
-    """Replace the files that the course has changed; return their names, and the copies of edited ones."""
+    """Replace the files that the course has changed. Return their names, and the copies of edited ones."""
     before, newer, kept = _remembered(folder), newer_files(folder), []
     for name in newer:
         file, source = folder / "notebooks" / name, places.BROUGHT / name
@@ -68,7 +68,7 @@ def bring_up_to_date(folder: Path) -> tuple[list[str], list[Path]]:
         file.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, file)
         before[name] = _digest(source)
-        _remember(folder, before)  # after each file, so that an interruption loses none
+        _remember(folder, before)  # This is done after each file, so that an interruption loses none.
     return newer, kept
 
 
@@ -95,7 +95,10 @@ def _memory(folder: Path) -> Path:
 
 
 def _remembered(folder: Path) -> dict[str, str]:
-    """What the copy remembers. If its file is damaged: nothing, so that every notebook counts as edited."""
+    """Return what the copy remembers.
+
+    If its file is damaged, return {}, so that all notebooks count as edited.
+    """
     try:
         said = json.loads(_memory(folder).read_text("utf-8"))
     except (OSError, ValueError):

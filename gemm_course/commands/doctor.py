@@ -22,7 +22,7 @@ _SCRIPT = places.COURSE / "course.py"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing examined. ``advice`` is what to do about it, None where all is well."""
+    """One examined thing. ``advice`` says what to do about it, and is None where all is well."""
 
     subject: str
     found: str
@@ -30,7 +30,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything the course depends on."""
+    """Examine everything that the course depends on."""
     return [
         _course(),
         _learner(),
@@ -45,7 +45,7 @@ def examine() -> list[Finding]:
 
 
 def show(findings: list[Finding]) -> None:
-    """Print the findings as a table, with the advice below the thing it is about."""
+    """Print the findings as a table, with the advice below each thing."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -63,7 +63,7 @@ def _course() -> Finding:
 
 
 def _figures() -> Finding:
-    """The GPUs whose measured figures pictures can show."""
+    """Find the GPUs whose measured figures pictures can show."""
     found = ", ".join(records.short_of(place) for place in records.places())
     wrong = named_in_vain()
     return Finding(
@@ -72,7 +72,7 @@ def _figures() -> Finding:
 
 
 def _learner() -> Finding:
-    """Where this learner's notebooks and progress are, and whether `update` and `reset` work there."""
+    """Find this learner's notebooks and progress, and whether `update` and `reset` work there."""
     folder, state = places.learners_folder(), places.state_folder()
     if not places.has_notebooks(folder):
         return Finding(
@@ -142,7 +142,7 @@ def _gpu() -> Iterator[Finding]:
 
 
 def _advice_for_gpu(reason: str) -> str | None:
-    """Say how the GPU could be used; None on a machine without one, where nothing is wrong."""
+    """Say how the GPU could be used. Return None on a machine without one, where nothing is wrong."""
     if ask_nvidia_smi("name") is None:
         return None
     if not _SCRIPT.is_file():
@@ -196,5 +196,5 @@ def _tests() -> Finding:
 
 
 def _from_script_or_wheel(script: str, wheel: str) -> str:
-    """``script`` where there is a course.py; ``wheel`` where the course was installed from a wheel."""
+    """Return ``script`` where there is a course.py, and ``wheel`` where the course came as a wheel."""
     return script if _SCRIPT.is_file() else wheel

@@ -1,5 +1,5 @@
-"""The one error that the command line shows as a sentence."""
+"""Defines the one error that the command line shows as a sentence."""
 
 
 class CourseError(Exception):
-    """Something the learner can put right; its text is one sentence that says how."""
+    """An error that the learner can put right. Its text is one sentence that says how."""

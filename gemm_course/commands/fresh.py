@@ -1,8 +1,8 @@
 """Finds every notebook as it was before the learner touched it.
 
 In a git clone that is the notebook in the newest commit that came with the course. For a copy of the
-notebooks it is the install's notebook. A course that came as an archive has neither; its notebooks are copied
-aside when the course is first opened.
+notebooks it is the install's notebook. A course that came as an archive has neither, so its notebooks are
+copied aside when the course is first opened.
 """
 
 import shutil
@@ -18,7 +18,7 @@ from gemm_course.commands.git import Clone, NoClone
 def remember_fresh(root: Path) -> None:
     """Copy an archive's notebooks aside, once for each version of the course.
 
-    If git refuses to look, as in another user's folder, do nothing: `reset` will say why, and what helps.
+    If git refuses to look, as in another user's folder, do nothing. `reset` will say why, and what helps.
     """
     try:
         known = is_copy(root) or _clone(root) is not None
@@ -33,7 +33,7 @@ def remember_fresh(root: Path) -> None:
 def fresh(notebook: Path, root: Path) -> bytes:
     """Return the notebook's content as the course brought it.
 
-    Raises CourseError if it is nowhere to be found.
+    Raise CourseError if it cannot be found.
     """
     if is_copy(root):
         return (places.BROUGHT / notebook.name).read_bytes()
@@ -47,7 +47,10 @@ def fresh(notebook: Path, root: Path) -> bytes:
 
 
 def _clone(root: Path) -> Clone | None:
-    """The folder as a git clone; None if it is none. Raises CourseError if git refuses to look."""
+    """Return the folder as a git clone, or None if it is not one.
+
+    Raise CourseError if git refuses to look.
+    """
     try:
         return Clone(root)
     except NoClone:

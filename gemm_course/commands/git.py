@@ -1,4 +1,4 @@
-"""The few things that the course asks git."""
+"""Asks git the few things that the course needs from it."""
 
 import os
 import subprocess
@@ -6,19 +6,20 @@ from pathlib import Path
 
 from gemm_course.commands.errors import CourseError
 
-# The author of a merge. Users of nbgitpuller may never have told git their name.
+# This is the author of a merge. Users of nbgitpuller may never have told git their name.
 NAMES = {"NAME": "gemm-course update", "EMAIL": "update@gemm-course.invalid"}
 AUTHOR = {f"GIT_{who}_{what}": name for who in ("AUTHOR", "COMMITTER") for what, name in NAMES.items()}
 
 
 class NoClone(CourseError):
-    """The folder is no clone of its own, or the machine has no git."""
+    """The error for a folder that is not a clone of its own, or a machine without git."""
 
 
 class Clone:
     """The course's folder as a git clone.
 
-    Raises NoClone if it is none, and CourseError with git's reason if git refuses to look.
+    Making one raises NoClone if the folder is not a clone, and CourseError with git's reason if git refuses
+    to look.
     """
 
     def __init__(self, root: Path):
@@ -38,7 +39,7 @@ class Clone:
             )
 
     def __call__(self, *arguments: str) -> str:
-        """Return what git prints; raises CourseError with git's reason where it fails."""
+        """Return what git prints. Raise CourseError with git's reason where it fails."""
         return self.bytes(*arguments).decode()
 
     def bytes(self, *arguments: str) -> bytes:
@@ -57,7 +58,7 @@ class Clone:
         """
         try:
             return self("merge-base", "HEAD", "@{upstream}").strip()
-        except CourseError:  # this branch follows no other
+        except CourseError:  # This branch follows no other.
             return "HEAD"
 
     def paths(self, *arguments: str) -> set[str]:
@@ -66,7 +67,10 @@ class Clone:
 
 
 def _reason(said: bytes) -> str:
-    """The line in which git says what went wrong; after a refusal also the last line, which is its advice."""
+    """Return the line in which git says what went wrong.
+
+    After a refusal also return the last line, which is git's advice.
+    """
     lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
     reason = next(
         (line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else ""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def keep(notebook: Path, folder: Path) -> Path:
-    """Copy the notebook into the folder under its name and the time, and return the copy's path.
+    """Copy the notebook into the folder under its name and the time. Return the copy's path.
 
-    No copy ever replaces another: a second one in the same second gets a number.
+    No copy ever replaces another, so a second one in the same second gets a number.
     """
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{notebook.stem}_{datetime.now():%Y-%m-%d_%H%M%S}"

@@ -13,7 +13,8 @@ from gemm_course.commands.errors import CourseError
 from gemm_course.commands.fresh import remember_fresh
 from gemm_course.commands.places import notebook
 
-# JupyterLab settings that a learner's own override, and extensions that draw explorers and find places.
+# This folder has JupyterLab's settings, which a learner's own override, and extensions that draw explorers
+# and find places.
 JUPYTER = Path(__file__).parent / "jupyter"
 DRAWN = "GEMM_COURSE_LAB"  # tells kernels that the extension draws the explorers
 HUB = "JUPYTERHUB_SERVICE_URL"  # a JupyterHub sets this for the servers that it starts
@@ -23,10 +24,11 @@ HUBS_PAGE = "JUPYTERHUB_DEFAULT_URL"  # the page that such a server opens; a hub
 def serve(arguments: Sequence[str] = ()) -> None:
     """Serve the learner's folder and open notebook 00, until Ctrl-C.
 
-    ``arguments``: first the folder, unless it is the learner's usual one; a folder without notebooks gets a
-    copy of them. All other arguments go to JupyterLab (``--no-browser``, ``--ip=0.0.0.0``, ...), which takes
-    another port if 8888 is taken. A JupyterHub may start learners' servers with this command; in a terminal
-    of such a server it only copies the notebooks. Raises CourseError if the folder cannot be the learner's.
+    The first of ``arguments`` is the folder, unless it is the learner's usual one. A folder without notebooks
+    gets a copy of them. All other arguments go to JupyterLab (``--no-browser``, ``--ip=0.0.0.0``, ...), which
+    takes another port if 8888 is taken. A JupyterHub may start learners' servers with this command. In a
+    terminal of such a server it only copies the notebooks. Raise CourseError if the folder cannot be the
+    learner's.
     """
     folder, arguments = _folder_and_options(arguments)
     _prepare(folder)
@@ -62,7 +64,10 @@ def _app():
 
 
 def _folder_and_options(arguments: Sequence[str]) -> tuple[Path, Sequence[str]]:
-    """Split off the learner's folder: the first argument, unless it is an option or a file for JupyterLab."""
+    """Split off the learner's folder, which is the first argument unless that is an option or a file.
+
+    Return the folder and JupyterLab's arguments.
+    """
     if not arguments or arguments[0].startswith("-") or Path(arguments[0]).is_file():
         return places.learners_folder(), arguments
     return Path(arguments[0]).expanduser().resolve(), arguments[1:]
@@ -107,7 +112,7 @@ def _first_page(folder: Path) -> str:
 
 
 def environment(folder: Path = places.COURSE) -> dict[str, str]:
-    """Variables that JupyterLab and its kernels need besides those that are set.
+    """Return the variables that JupyterLab and its kernels need besides those that are set.
 
     Folders are added to the learner's own, so that their settings and extensions stay.
     """
@@ -121,7 +126,7 @@ def environment(folder: Path = places.COURSE) -> dict[str, str]:
 
 
 def _end_with_the_terminal() -> None:
-    """When the terminal is closed, stop JupyterLab properly, so that the kernels end as well."""
+    """Stop JupyterLab properly when the terminal is closed, so that the kernels end as well."""
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 

@@ -1,4 +1,4 @@
-"""`gemm-course compile`: shows what stages compile to, or writes it into data/machine_code."""
+"""Runs `gemm-course compile`: shows what stages compile to, or writes it into data/machine_code."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gemm_course.records import DATA, parse_tiles
 
 
 def show(stages: list[str], capability: str, tiles: str, text: bool) -> None:
-    """Print a summary of each stage, or all its machine code. Raises CourseError with what is wrong.
+    """Print a summary of each stage, or all its machine code. Raise CourseError with what is wrong.
 
-    Of the whole ladder, stages that such a GPU cannot run are left out with the reason, and so are those that
-    nobody has recorded yet where there is no compiler.
+    For the whole ladder, leave out stages that such a GPU cannot run, with the reason. Where there is no
+    compiler, also leave out those that are not recorded yet.
     """
     chosen = stages_or_files(stages)
     for stage in chosen:
@@ -38,7 +38,7 @@ def show(stages: list[str], capability: str, tiles: str, text: bool) -> None:
 
 
 def write(stages: list[str], command: str, data: Path | None = None) -> None:
-    """Record stages at their default tiles, all of the ladder by default. Raises CourseError."""
+    """Record stages at their default tiles, all of the ladder by default. Raise CourseError."""
     reason = why_no_compiler()
     if reason is not None:
         raise CourseError(reason)
@@ -64,7 +64,7 @@ def write(stages: list[str], command: str, data: Path | None = None) -> None:
 
 
 def stages_or_files(names: list[str]) -> list[Stage]:
-    """The stages of these names and in files such as mine.py; all by default. Raises CourseError."""
+    """Return the stages of these names and in files such as mine.py, all by default. Raise CourseError."""
     files = {name: read_own(name) for name in names if is_file(name)}
     known = {stage.name: stage for stage in _known([name for name in names if name not in files])}
     return [files.get(name) or known[name] for name in names] or list(LADDER)

@@ -1,4 +1,4 @@
-"""`gemm-course new` and `check`, and what other commands do with a learner's own stage."""
+"""Runs `gemm-course new` and `check`, and reads a learner's own stage for other commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemm_course.records import parse_tiles
 
 
 def new(name: str, start: str, folder: Path | None) -> Path:
-    """Write a learner's stage into the folder, or else beside the notebooks or here. Raises CourseError."""
+    """Write a learner's stage into the folder, or else beside the notebooks or here. Raise CourseError."""
     beside = learners_folder() / "notebooks"
     try:
         return write_new(name, folder or (beside if beside.is_dir() else Path()), start)
@@ -21,7 +21,7 @@ def new(name: str, start: str, folder: Path | None) -> Path:
 
 
 def check(file: str, tiles: str) -> bool:
-    """Print what is wrong with a learner's stage -> whether it is right. Raises CourseError."""
+    """Print what is wrong with a learner's stage. Return whether it is right. Raise CourseError."""
     try:
         found = read_own(file).check(parse_tiles(tiles))
     except ValueError as reason:
@@ -31,12 +31,12 @@ def check(file: str, tiles: str) -> bool:
 
 
 def is_file(name: str) -> bool:
-    """Whether a name on the command line names a file, not a stage of the ladder."""
+    """Tell whether a name on the command line names a file, not a stage of the ladder."""
     return name.endswith(".py")
 
 
 def read_own(name: str) -> Mine:
-    """Read a learner's own stage. Raises CourseError."""
+    """Read a learner's own stage. Raise CourseError if it cannot be read."""
     try:
         return own(name)
     except OwnKernelError as reason:

@@ -1,4 +1,4 @@
-"""The notebooks of a folder, by their numbers."""
+"""Finds the notebooks of a folder by their numbers."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ KEPT = Path("notebooks", "kept")  # earlier states of notebooks, in the learner'
 def notebook(number: str, folder: Path) -> Path:
     """Return the notebook of that number in the folder, such as "03" or "3".
 
-    Raises CourseError where there is none.
+    Raise CourseError where there is none.
     """
     found = sorted(folder.glob(f"{number:0>2}_*.ipynb")) if number.isdigit() else []
     if not found:

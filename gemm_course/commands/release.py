@@ -14,7 +14,7 @@ from gemm_course import checks, places
 from gemm_course.commands.copying import brought
 from gemm_course.commands.errors import CourseError
 
-# What a learner needs of a clone besides the notebooks. Tests and notebook sources hold solutions.
+# A learner needs these of a clone besides the notebooks. Tests and notebook sources hold solutions.
 COURSE = (
     "README.md",
     "LICENSE",
@@ -30,7 +30,7 @@ COURSE = (
 )
 FOLDED, STUB, LISTING = "folded", "stub", "listing"  # tags of the notebooks' cells
 SOLUTIONS_LINK = "Every solution with what it shows when it runs"
-# The module of `graded` is loaded again, because a notebook may have replaced the function.
+# The check loads the module of `graded` again, because a notebook may have replaced the function.
 CHECK = """\
 from importlib import reload
 
@@ -38,8 +38,8 @@ from gemm_course import check
 from gemm_course.checks.core import grading
 
 reload(grading).graded({call})"""
-# nbgrader has no solutions to remove, and leaves the pictures below cells. Before it grades, it restores
-# checks that a learner has deleted.
+# With these settings nbgrader has no solutions to remove, and leaves the pictures below cells. Before it
+# grades, it restores checks that a learner has deleted.
 CONFIG = """\
 c = get_config()
 c.CourseDirectory.course_id = "gemm-course"
@@ -66,7 +66,7 @@ def release_course(folder: Path, solutions: bool) -> None:
     exercises, and the outputs of cells that list a kernel which an exercise above asks for. The checkers
     still know the right answers, such a cell lists its kernel when it is run, and Python hides nothing.
 
-    Raises CourseError if the folder is not empty.
+    Raise CourseError if the folder is not empty.
     """
     _begin(folder)
     for name in COURSE:
@@ -90,8 +90,8 @@ def release_course(folder: Path, solutions: bool) -> None:
 def release_assignments(folder: Path) -> list[str]:
     """Write a course for nbgrader into a new folder: an assignment per notebook, a point per exercise.
 
-    The learner writes into the exercise's cell; its check is in a locked cell below it. There are no
-    solutions. Returns the assignments' names. Raises CourseError if the folder is not empty.
+    The learner writes into the exercise's cell, and its check is in a locked cell below it. There are no
+    solutions. Return the assignments' names. Raise CourseError if the folder is not empty.
     """
     _begin(folder)
     (folder / "nbgrader_config.py").write_text(CONFIG, "utf-8")
@@ -109,7 +109,7 @@ def release_assignments(folder: Path) -> list[str]:
 
 
 def assignment_of(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """A learner's notebook as an assignment of nbgrader, without solutions."""
+    """Turn a learner's notebook into an assignment of nbgrader, without solutions, and return it."""
     notebook = _without_solutions(notebook)
     notebook.cells = [made for cell in notebook.cells for made in _graded(cell)]
     nbformat.validate(notebook)
@@ -117,9 +117,9 @@ def assignment_of(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook without the solutions below its exercises, and without links to the other solutions.
+    """Remove the solutions below the notebook's exercises, and links to the other solutions. Return it.
 
-    A cell that lists a kernel which solves an exercise stays, but without its outputs; a learner may run it.
+    A cell that lists a kernel which solves an exercise stays without its outputs, and a learner may run it.
     """
     notebook.cells = [cell for cell in notebook.cells if FOLDED not in cell.metadata.get("tags", [])]
     for cell in notebook.cells:
@@ -131,7 +131,7 @@ def _without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode
 
 
 def _graded(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
-    """Split an exercise's cell into what the learner writes and the check. Any other cell stays."""
+    """Split an exercise's cell into what the learner writes and the check. Yield any other cell as it is."""
     is_stub = cell.cell_type == "code" and STUB in cell.metadata.get("tags", [])
     call = _check_at_the_end(cell.source) if is_stub else None
     if call is None:
@@ -167,7 +167,7 @@ def _answer_and_question(source: str, call: str) -> tuple[str, str]:
 
 
 def _check_at_the_end(source: str) -> str | None:
-    """The call of a checker at the end of a cell, as text; None if there is none."""
+    """Return the call of a checker at the end of a cell, as text, or None if there is none."""
     last = (ast.parse(source).body or [None])[-1]
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         call = ast.get_source_segment(source, last)

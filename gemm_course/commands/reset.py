@@ -8,9 +8,10 @@ from gemm_course.commands.places import KEPT, notebook
 
 
 def reset(number: str, root: Path) -> tuple[Path, Path | None]:
-    """Put the fresh notebook in place; return its path and the kept copy's, None if it was fresh already.
+    """Put the fresh notebook in place. Return its path, and that of the kept copy.
 
-    Raises CourseError if there is no such notebook, or if its fresh state cannot be found.
+    The copy is None if the notebook was fresh already. Raise CourseError if there is no such notebook, or if
+    its fresh state cannot be found.
     """
     path = notebook(number, root / "notebooks")
     content = fresh(path, root)

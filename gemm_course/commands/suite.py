@@ -16,11 +16,11 @@ NO_TESTS = 5  # pytest's exit code if it selected no test
 
 
 def run_tests(arguments: Sequence[str] = ()) -> int:
-    """Run the tests with pytest and its ``arguments``; return the exit code.
+    """Run the tests with pytest and its ``arguments``. Return the exit code.
 
     They run in parallel unless the arguments say otherwise (``-n 0``, ``-p no:xdist``, ``--pdb``, ``-s``).
-    Tests on a GPU run after the others, one by one.
-    Raises CourseError where pytest is not installed, or the tests are not there.
+    Tests on a GPU run after the others, one by one. Raise CourseError where pytest is not installed, or the
+    tests are not there.
     """
     if find_spec("pytest") is None or find_spec("xdist") is None:
         raise CourseError(
@@ -29,11 +29,11 @@ def run_tests(arguments: Sequence[str] = ()) -> int:
     if not (COURSE / "tests").is_dir():
         raise CourseError("The tests are not in this install: they come with a clone of the course.")
     os.chdir(COURSE)
-    # A run starts hundreds of processes that import the course: what one has compiled, the next need not.
+    # A run starts hundreds of processes that import the course. What one has compiled, the next need not.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     *first, last = commands(arguments, has_gpu=why_no_gpu() is None)
     if not first and os.name != "nt":
-        os.execv(last[0], last)  # pytest takes this process's place, so a signal to it stops pytest
+        os.execv(last[0], last)  # Pytest takes this process's place, so a signal to it stops pytest.
     return verdict([_run(command) for command in (*first, last)])
 
 
@@ -51,7 +51,7 @@ def commands(arguments: Sequence[str], has_gpu: bool) -> list[list[str]]:
 
 
 def verdict(codes: Sequence[int]) -> int:
-    """Return the first failure's exit code. To select no test is a failure only if all runs do so."""
+    """Return the first failure's exit code. Selecting no test is a failure only if all runs do so."""
     return next((code for code in codes if code not in (0, NO_TESTS)), min(codes))
 
 
@@ -64,5 +64,5 @@ def _run(command: list[str]) -> int:
     while True:
         try:
             return process.wait()
-        except KeyboardInterrupt:  # the command gets it as well, and ends by itself
+        except KeyboardInterrupt:  # The command gets the interruption as well, and ends by itself.
             pass

@@ -13,7 +13,7 @@ from gemm_course.commands.places import KEPT
 
 @dataclass(frozen=True)
 class Update:
-    """How many changes an update brought, which copies it kept, whether packages must be updated, too."""
+    """The result of an update: its number of changes, the kept copies, and whether packages must change."""
 
     changes: int
     kept: list[Path]
@@ -26,8 +26,8 @@ def update(root: Path) -> Update:
     A clone gets the newest commits of the branch that it follows. If it has commits of its own, such as those
     that nbgitpuller makes of a learner's work, the newest are merged in. A copy gets the install's notebooks.
 
-    Raises CourseError, and changes nothing, if the folder is neither a clone nor a copy, if the network is
-    away, or if the learner has edited other files that the update changes.
+    Raise CourseError, and change nothing, if the folder is neither a clone nor a copy, if the network is
+    unreachable, or if the learner has edited other files that the update changes.
     """
     if is_copy(root):
         names, kept = bring_up_to_date(root)
@@ -80,11 +80,11 @@ def _replace(clone: Clone, base: str, newer: str, notebooks: list[str], tracked:
 
 
 def _merge(clone: Clone, newer: str, notebooks: list[str]) -> None:
-    """Merge the newer commit. These notebooks are taken from it as they are, and never merged by lines."""
-    with contextlib.suppress(CourseError):  # conflicts in notebooks are resolved below
+    """Merge the newer commit, from which these notebooks are taken whole, never merged by lines."""
+    with contextlib.suppress(CourseError):  # Conflicts in notebooks are resolved below.
         clone("merge", "--quiet", "--no-commit", "--no-ff", newer)
     try:
-        clone("rev-parse", "--quiet", "--verify", "MERGE_HEAD")  # fails if the merge has not begun
+        clone("rev-parse", "--quiet", "--verify", "MERGE_HEAD")  # This fails if the merge has not begun.
         there = clone.paths("ls-tree", "-r", "--name-only", "-z", newer)
         for name in notebooks:
             if name in there:

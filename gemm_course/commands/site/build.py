@@ -20,9 +20,9 @@ NOT_FOR_READERS = ("*.map", "*-macros.html", ".buildinfo", "objects.inv")
 
 
 def build(folder: Path, root: Path = COURSE, say: Callable[[str], None] = print) -> list[str]:
-    """Build the course in ``root`` as a website in ``folder``, and return warnings; none is usual.
+    """Build the course in ``root`` as a website in ``folder``, and return warnings, of which none is usual.
 
-    ``say`` gets a line for each step. Raises CourseError where ``folder`` holds something already, the extra
+    ``say`` gets a line for each step. Raise CourseError where ``folder`` holds something already, the extra
     "site" is not installed, or ``root`` has no built notebooks.
     """
     begun = time.monotonic()
@@ -47,7 +47,7 @@ def build(folder: Path, root: Path = COURSE, say: Callable[[str], None] = print)
 
 
 def _refuse(folder: Path) -> None:
-    """Raise CourseError where the site cannot be built, before anything is done."""
+    """Raise CourseError where the site cannot be built, before any work is done."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise CourseError(
             f"The site is built with packages that are not installed ({', '.join(missing)}): start it with "
@@ -74,7 +74,7 @@ def _run_sphinx(sources: Path, made: Path, working: Path, static: Path) -> list[
 
     settings = SETTINGS | {"html_static_path": [str(STATIC), str(static)]}
     warnings = StringIO()
-    with docutils_namespace():  # the next build does not see what this one registers
+    with docutils_namespace():  # The next build must not see what this one registers.
         application = Sphinx(
             sources,
             None,
@@ -94,4 +94,5 @@ def _keep_what_readers_need(made: Path) -> None:
     for pattern in NOT_FOR_READERS:
         for file in made.rglob(pattern):
             file.unlink()
-    (made / ".nojekyll").touch()  # GitHub Pages would leave out folders whose names begin with "_"
+    # Without this file GitHub Pages would leave out folders whose names begin with "_".
+    (made / ".nojekyll").touch()

@@ -1,4 +1,4 @@
-"""Rewrites links: what leads to a place of a notebook in JupyterLab or on GitHub leads to it on the site."""
+"""Rewrites links to places of a notebook in JupyterLab or on GitHub, so that they work on the site."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def slug(heading: str) -> str:
 
 
 def places(notebook: nbformat.NotebookNode) -> dict[str, str]:
-    """Return every name by which a place of ``notebook`` may be linked, with its heading; "" is the top.
+    """Return every name by which a place of ``notebook`` may be linked, with its heading, or "" for the top.
 
-    A heading has JupyterLab's name (spaces become "-") and its slug; a cell's name is "cell-id=" and its id.
+    A heading has JupyterLab's name (spaces become "-") and its slug. A cell's name is "cell-id=" and its id.
     A cell's heading is the one that it begins with, or else the last one before it.
     """
     found: dict[str, str] = {}
@@ -42,8 +42,8 @@ def places(notebook: nbformat.NotebookNode) -> dict[str, str]:
 def rewritten(text: str, page: str, lead: Callable[[Target], Target | None]) -> str:
     """Return Markdown ``text`` of ``page`` (its path in the course) with links that work on the site.
 
-    ``lead`` takes the target of a link in the course, and returns its target on the site; None if that is the
-    same. Paths are relative to the course's folder, with "/".
+    ``lead`` takes the target of a link in the course, and returns its target on the site, or None if that is
+    the same. Paths are relative to the course's folder, with "/".
     """
     folder = posixpath.dirname(page)
 

@@ -27,8 +27,8 @@ Notebook = nbformat.NotebookNode
 def page_of(learner: Notebook, solutions: Notebook, number: str) -> Notebook:
     """Return the notebook that Sphinx makes a page of, from the two built notebooks of chapter ``number``.
 
-    Cells that both have stay as they are. Where the learner's notebook has stubs, the cells of the other that
-    take their place follow, folded.
+    Cells that both have stay as they are. A stub of the learner's notebook stays as well, and the cells that
+    take its place in the other notebook follow it, folded.
     """
     shared = {cell.id for cell in learner.cells} & {cell.id for cell in solutions.cells}
     solved = {before: own for before, own, _ in _stretches(solutions, shared)}
@@ -39,12 +39,15 @@ def page_of(learner: Notebook, solutions: Notebook, number: str) -> Notebook:
     shown = [for_a_page(cell) for cell in cells if not NOT_ON_PAGES & set(cell.metadata.get("tags", []))]
     for cell in shown:
         if cell.cell_type == "markdown":
-            cell.source = _RUN_IT.sub("", cell.source)  # no key runs a cell on a page
+            cell.source = _RUN_IT.sub("", cell.source)  # No key runs a cell on a page.
     return nbformat.v4.new_notebook(metadata=learner.metadata, cells=shown)
 
 
 def _stretches(notebook: Notebook, shared: set[str]) -> list[tuple[str, list, Notebook | None]]:
-    """Runs of cells that ``notebook`` does not share: the id of the cell before, the cells, the next cell."""
+    """Return the runs of cells that ``notebook`` does not share.
+
+    Each is the id of the cell before, the cells, and the next cell.
+    """
     found, before, own = [], "", []
     for cell in notebook.cells:
         if cell.id in shared:
@@ -56,7 +59,7 @@ def _stretches(notebook: Notebook, shared: set[str]) -> list[tuple[str, list, No
 
 
 def _exercise(stub: list, solution: list, number: str) -> list:
-    """The stub's cells, a sentence on how to run them, and the folded solution."""
+    """Return the stub's cells, a sentence on how to run them, and the folded solution."""
     if not solution:
         return stub
     cells = list(stub)

@@ -1,4 +1,4 @@
-"""Cells' outputs on a page: a script draws the explorers, and nothing waits for a kernel."""
+"""Makes cells' outputs for a page, on which a script draws the explorers, and nothing waits for a kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def for_a_page(cell: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _drawn(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """An explorer's output as the HTML element that the script looks for, with the still picture in it."""
+    """Return an explorer's output as the HTML element that the script looks for, with its still picture.
+
+    Return any other output as it is.
+    """
     data = output.get("data", {})
     if EXPLORER not in data:
         return output

@@ -41,10 +41,10 @@ _CONTENTS = """
 
 
 class Course:
-    """The course's files on the site. They have the same paths there; README.md is the home page."""
+    """The course's files on the site, at the same paths as in the course. README.md is the home page."""
 
     def __init__(self, root: Path):
-        """Read the places that links may lead to. Raises CourseError if ``root`` has no built notebooks."""
+        """Read the places that links may lead to. Raise CourseError if ``root`` has no built notebooks."""
         self.root = root
         self.chapters = [path.relative_to(root).as_posix() for path in sorted(root.glob("notebooks/*.ipynb"))]
         self.chapter_of = {
@@ -65,7 +65,7 @@ class Course:
     def write_sources(self, folder: Path) -> list[str]:
         """Write Sphinx's sources into ``folder``, and return the paths of all pages in order.
 
-        Markdown files that a page links to become pages as well; other files are copied.
+        Markdown files that a page links to become pages as well, and other files are copied.
         """
         for solutions, chapter in self.chapter_of.items():
             self._write_chapter(chapter, solutions, folder / chapter)
@@ -81,7 +81,7 @@ class Course:
         return [HOME, *self.chapters, *REFERENCE, *others]
 
     def lead(self, target: Target) -> Target | None:
-        """Return where a place of the course is on the site; None if path and name are the same there."""
+        """Return where a place of the course is on the site, or None if path and name are the same there."""
         path, place = target
         if path == README:
             return HOME, place
@@ -91,7 +91,7 @@ class Course:
         return None
 
     def _id_of(self, target: Target) -> Target:
-        """The target of a link in HTML: the page, and the id that the place has on it."""
+        """Return the target of a link in HTML, which is the page and the id that the place has on it."""
         path, place = target
         heading = self._places.get(path, {}).get(unquote(place), place)
         return self.chapter_of.get(path, path), make_id(heading)
@@ -107,7 +107,7 @@ class Course:
         _write(file, nbformat.writes(page))
 
     def _texts(self) -> dict[str, str]:
-        """The text of every page that is not a notebook, in the order in which pages are linked."""
+        """Return the text of every page that is not a notebook, in the order in which pages are linked."""
         waiting, found = [README, *REFERENCE], {}
         for path in waiting:
             found[path] = (self.root / path).read_text(encoding="utf-8")
@@ -116,7 +116,7 @@ class Course:
         return found
 
     def _linked(self, page: str, text: str) -> list[str]:
-        """The files of the course that the Markdown ``text`` of ``page`` links to, without notebooks."""
+        """Return the files that the Markdown ``text`` of ``page`` links to, without notebooks."""
         named = (
             posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
             for path in _LINKED_FILE.findall(text)
@@ -124,7 +124,7 @@ class Course:
         return [path for path in named if (self.root / path).is_file() and not path.endswith(".ipynb")]
 
     def _home(self, readme: str) -> str:
-        """README.md with a beginning for readers of the site, and links to its chapters."""
+        """Return README.md with a beginning for readers of the site, and links to its chapters."""
         by_number = {_number(chapter): chapter for chapter in self.chapters}
         linked = _ROW_OF_A_CHAPTER.sub(lambda row: f"| [{row[1]}]({by_number[row[1]]}) |", readme)
         first = self.chapters[0]
