@@ -1,4 +1,4 @@
-"""How a GPU multiplies matrices: kernels, an emulator that counts their accesses, figures and exercises.
+"""Teaches how a GPU multiplies matrices: kernels, an emulator that counts accesses, figures and exercises.
 
 ``from gemm_course import run, launch, emulate, emulated, compiled, profiled, check, LADDER``. Each name is
 loaded when it is first used, so that ``import gemm_course`` alone takes almost no time.

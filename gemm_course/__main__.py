@@ -1,4 +1,4 @@
-"""``python -m gemm_course`` is the command line."""
+"""Runs the command line for ``python -m gemm_course``."""
 
 from gemm_course.cli import main
 

@@ -1,8 +1,8 @@
-"""A learner's attempts and the messages that they got: kept only if the learner has switched that on.
+"""Keeps a learner's attempts and the messages that they got, if the learner has switched that on.
 
 `attempts.jsonl`, beside the learner's progress, has a line of JSON per attempt: the exercise's number,
 whether it passed, the first sentence of its message, and the time. It has no code, though a message may quote
-names from it, and it names no user and no machine. Without the file nothing is kept; `gemm-course attempts
+names from it, and it names no user and no machine. Without the file nothing is kept. `gemm-course attempts
 --on` makes it, and `--off` removes it. A teacher gets a summary without times, which the learner writes and
 sends.
 """
@@ -25,13 +25,13 @@ _FIGURES = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def attempts_file() -> Path | None:
-    """Return the file of attempts; None if progress is switched off altogether."""
+    """Return the file of attempts, or None if progress is switched off altogether."""
     folder = progress_folder()
     return folder.with_name("attempts.jsonl") if folder else None
 
 
 def note_attempt(number: str, passed: bool, message: str) -> None:
-    """Keep one attempt, if this is a learner's notebook and attempts are switched on. Raises nothing."""
+    """Keep one attempt, if this is a learner's notebook and attempts are switched on. Raise nothing."""
     file = attempts_file()
     if file is None or not file.exists() or not in_a_learners_notebook():
         return
@@ -42,11 +42,12 @@ def note_attempt(number: str, passed: bool, message: str) -> None:
         "time": datetime.now().isoformat(timespec="seconds"),
     }
     with contextlib.suppress(OSError), file.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps(told, ensure_ascii=False) + "\n")  # in one call, so that lines do not mix
+        # The line is written in one call, so that lines do not mix.
+        lines.write(json.dumps(told, ensure_ascii=False) + "\n")
 
 
 def first_sentence(message: str) -> str:
-    """A message's first sentence without its figures, so that the same mistake is counted as one."""
+    """Return a message's first sentence without its figures, so that the same mistake counts as one."""
     text = " ".join(message.split())
     found = _SENTENCE.match(text)
     return _FIGURES.sub("#", found[0] if found else text)
@@ -56,8 +57,8 @@ def first_sentence(message: str) -> str:
 class Tried:
     """The attempts at one exercise, of one learner or of several.
 
-    learners: how many tried it. passed: how many of them passed. attempts: all until the first pass, or all
-    if there was no pass. told: how often each message was given.
+    ``learners`` is how many tried it, and ``passed`` how many of them passed. ``attempts`` counts all until
+    the first pass, or all if there was no pass. ``told`` counts how often each message was given.
     """
 
     learners: int = 0
@@ -66,7 +67,7 @@ class Tried:
     told: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Mapping) -> None:
-        """Add a summary's entry for one exercise. Raises ValueError if it is no such entry."""
+        """Add a summary's entry for one exercise. Raise ValueError if it is not such an entry."""
         try:
             learners, passed, attempts = (int(other[name]) for name in ("learners", "passed", "attempts"))
             told = Counter({str(message): int(often) for message, often in other["told"].items()})
@@ -78,12 +79,12 @@ class Tried:
 
 
 def summary(file: Path) -> dict[str, Tried]:
-    """The attempts in a learner's file, by exercise; damaged lines are skipped."""
+    """Return the attempts in a learner's file, by exercise. Damaged lines are skipped."""
     found: dict[str, Tried] = defaultdict(lambda: Tried(learners=1))
     for each in _lines(file):
         tried = found[each["exercise"]]
         if tried.passed:
-            continue  # attempts after the pass are play
+            continue  # Attempts after the pass are play.
         tried.attempts += 1
         tried.passed = int(each["passed"])
         if not each["passed"]:
@@ -92,7 +93,7 @@ def summary(file: Path) -> dict[str, Tried]:
 
 
 def as_json(found: Mapping[str, Tried]) -> str:
-    """A summary as text, to be sent and added to others."""
+    """Return a summary as text, to be sent and added to others."""
     return json.dumps(
         {number: vars(tried) | {"told": dict(tried.told)} for number, tried in found.items()},
         ensure_ascii=False,
@@ -101,7 +102,7 @@ def as_json(found: Mapping[str, Tried]) -> str:
 
 
 def added(texts: Iterable[str]) -> dict[str, Tried]:
-    """Several learners' summaries as one. Raises ValueError for a text that is no summary."""
+    """Return several learners' summaries as one. Raise ValueError for a text that is not a summary."""
     total: dict[str, Tried] = defaultdict(Tried)
     for text in texts:
         said = json.loads(text)
@@ -113,7 +114,7 @@ def added(texts: Iterable[str]) -> dict[str, Tried]:
 
 
 def table(found: Mapping[str, Tried]) -> str:
-    """A summary for people to read: a line per exercise, and below it the most frequent messages."""
+    """Return a summary for people to read: a line per exercise, and below it the most frequent messages."""
     lines = []
     for number, tried in found.items():
         often = f"{tried.attempts} attempt{'s' * (tried.attempts != 1)}"

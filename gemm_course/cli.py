@@ -251,7 +251,7 @@ def main() -> None:
 
 
 def _learners_folder() -> Path:
-    """The learner's folder. Raises CourseError if it has no notebooks yet."""
+    """Return the learner's folder. Raise CourseError if it has no notebooks yet."""
     from gemm_course import places
     from gemm_course.commands.errors import CourseError
 

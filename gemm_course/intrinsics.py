@@ -1,3 +1,3 @@
-"""The old name of :mod:`lockstep.intrinsics`, for notebooks and files of learners that still use it."""
+"""Keeps the old name of :mod:`lockstep.intrinsics`, for notebooks and files of learners that use it."""
 
 from lockstep.intrinsics import *  # noqa: F403

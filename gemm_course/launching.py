@@ -1,4 +1,4 @@
-"""`run` and `launch`: run a stage of the ladder, or a learner's own kernel, on the GPU or the emulator.
+"""Runs a stage of the ladder, or a learner's own kernel, on the GPU or the emulator: `run` and `launch`.
 
     run("block_tiled", A, B).C
     run(LADDER["thread_tiled_1d"], A, B, tiles={"BK": 16})
@@ -32,20 +32,20 @@ PLACE_OF_C = 7
 MOST_BLOCKS_ALONG_Y = MAX_GRID[1]
 EMULATED_FMAS_A_SECOND = 4e8  # on two cores, for the ladder's slower kernels
 LONG_SECONDS = 5
-QUICK_MS = 100  # a launch shorter than this is timed again, several times
+QUICK_MS = 100  # milliseconds; a launch shorter than this is timed again, several times
 
 
 class Misasked(ValueError):
-    """What is wrong with the arguments of `run` or `launch`, one sentence per line."""
+    """The error for wrong arguments of `run` or `launch`, with one sentence per line."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the sentences alone, because no line of the course is wrong."""
+        """Return what IPython shows, which is the sentences alone, because no line of the course is wrong."""
         return str(self).splitlines()
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What a launch has left: the arrays by parameter name; on a GPU the time of one launch."""
+    """The result of a launch: the arrays by parameter name, and on a GPU the time of one launch."""
 
     arrays: Mapping[str, np.ndarray] = field(repr=False)
     backend: str
@@ -55,13 +55,14 @@ class Launch:
 
 @dataclass(frozen=True)
 class Result:
-    """What `run` returns: C, (m, n), of A's dtype, and how it was computed.
+    """The result of `run`: C, (m, n), of A's dtype, and how it was computed.
 
-    leading_dimensions: elements from row to row of A, B and C in the kernel. milliseconds: of one launch on a
-    GPU, by CUDA events, else None. report: the emulator's, if it ran. If C takes several launches,
-    milliseconds is their sum. If it takes them because C has more tiles in one direction than a grid can have
-    blocks, grid, leading dimensions and report are those of the first launch; if the stage consists of
-    several kernels, grid and report are those of the last.
+    ``leading_dimensions`` are the elements from row to row of A, B and C in the kernel. ``milliseconds`` is
+    the time of one launch on a GPU, by CUDA events, or else None. ``report`` is the emulator's, if it ran. If
+    C takes several launches, ``milliseconds`` is their sum. It takes several if C has more tiles in one
+    direction than a grid can have blocks. Then grid, block, leading dimensions and report are those of the
+    first launch. It also takes several if the stage consists of several kernels. Then grid and report are
+    those of the last.
     """
 
     C: np.ndarray = field(repr=False)
@@ -77,7 +78,7 @@ class Result:
 
     @property
     def tflops(self) -> float | None:
-        """The TFLOPS of 2 m n k operations in the measured time; None without a GPU."""
+        """The TFLOPS of 2 m n k operations in the measured time, or None without a GPU."""
         return 2e-9 * self.m * self.n * self.k / self.milliseconds if self.milliseconds else None
 
 
@@ -96,18 +97,19 @@ def run(
 ) -> Result:
     """Compute alpha * A @ B + beta * C with a kernel, and return the result and how it was computed.
 
-    stage_or_kernel: a stage, its name, or a kernel that takes (m, n, k, alpha, A, B, beta, C), configured as
-    `my_kernel[grid, block]`. A: (m, k), B: (k, n), C: (m, n), with any strides, all of the stage's dtype;
-    your own kernel may take float32 or float16. tiles: sizes to change from the stage's defaults. backend:
-    "gpu", "emulator", or "auto" for the GPU if there is one that can run it; if the GPU is too old, a message
-    says so. report: emulate as well if it runs on a GPU; large problems are then only counted, not checked.
-    extras: the arguments of your own stage after C, by name, such as {"bias": bias}.
+    ``stage_or_kernel`` is a stage, its name, or a kernel that takes (m, n, k, alpha, A, B, beta, C),
+    configured as `my_kernel[grid, block]`. ``A`` is (m, k), ``B`` is (k, n) and ``C`` is (m, n), with any
+    strides, all of the stage's dtype. Your own kernel may take float32 or float16. ``tiles`` are sizes to
+    change from the stage's defaults. ``backend`` is "gpu", "emulator", or "auto" for the GPU if there is one
+    that can run it. If the GPU is too old, a message says so. With ``report``, emulate as well if it runs on
+    a GPU. Large problems are then only counted, not checked. ``extras`` are the arguments of your own stage
+    after C, by name, such as {"bias": bias}.
 
     The kernel gets copies whose rows are as long as the stage needs (multiples of 64 bytes for a configured
     kernel). The padding holds NaN, and so does C if none is given.
 
-    Raises ValueError with everything that is wrong (IllegalTiles if only tiles are), NoGpu if there is no GPU
-    to use.
+    Raise ValueError with everything that is wrong (IllegalTiles if only tiles are), and NoGpu if there is no
+    GPU to use.
     """
     stage = _stage_of(stage_or_kernel)
     dtype = _dtype_of(stage, A)
@@ -159,8 +161,8 @@ def launch(configured, *args: Any, backend: str = "auto", report: bool = False) 
     """Launch any configured kernel, `vector_add[grid, block]`, on NumPy arrays and numbers.
 
     The arrays are copied. `.arrays` holds the copies after the launch, by the names of the kernel's
-    parameters. Raises ValueError for a kernel that is not configured or takes other arguments, and for an
-    unknown backend; NoGpu.
+    parameters. Raise ValueError for a kernel that is not configured or takes other arguments, and for an
+    unknown backend. Raise NoGpu if there is no GPU to use.
     """
     problems = _backend_problems(backend) + _configuration_problems(configured)
     if not problems:
@@ -182,7 +184,7 @@ def launch(configured, *args: Any, backend: str = "auto", report: bool = False) 
 
 
 def _dtype_of(stage: Stage | None, A) -> np.dtype:
-    """The dtype that A, B and C must have: the stage's, or for a learner's kernel that of A."""
+    """Return the dtype that A, B and C must have: the stage's, or for a learner's kernel that of A."""
     if stage is not None:
         return np.dtype(stage.dtype)
     given = getattr(A, "dtype", None)
@@ -302,7 +304,7 @@ def _stage_of(stage_or_kernel) -> Stage | None:
 
 
 def _geometry(stage: Stage | None, kernel, tiles, m: int, n: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Grid and block of the stage's own kernel, or of a configured one."""
+    """Return grid and block of the stage's own kernel, or of a configured one."""
     if stage is None:
         return _sizes(kernel.griddim), _sizes(kernel.blockdim)
     return stage.grid(m, n, tiles), stage.block(tiles)
@@ -318,7 +320,7 @@ def _sizes(given) -> tuple[int, ...]:
 
 
 def _reach(stage: Stage | None, tiles, m: int, n: int) -> tuple[int, int]:
-    """How many rows and columns of C one launch can cover: all, unless the grid would be too tall."""
+    """Return how many rows and columns of C one launch can cover: all, unless the grid would be too tall."""
     if stage is None:
         return m, n
     t = SimpleNamespace(**stage.complete(tiles))
@@ -334,7 +336,7 @@ def _blocks_along_y(stage: Stage, m: int, n: int, t: SimpleNamespace) -> int:
 
 
 def _in_parts(most: tuple[int, int], stage: Stage, A, B, C, **options) -> Result:
-    """Run a stage on one part of C after another, each of at most so many rows and columns."""
+    """Run a stage on one part of C after another, each of at most ``most`` = (rows, columns)."""
     m, n = A.shape[0], B.shape[1]
     rows, columns = ([slice(i, i + step) for i in range(0, size, step)] for size, step in zip((m, n), most))
     whole, done = np.empty((m, n), A.dtype), []
@@ -350,7 +352,7 @@ def _parameters(dispatcher) -> list[str]:
 
 
 def _copied(args: Sequence) -> list:
-    """The arguments with arrays copied, and with each tensor map on the copy of its matrix."""
+    """Return the arguments with arrays copied, and with each tensor map on the copy of its matrix."""
     copies = {id(arg): arg.copy() for arg in args if isinstance(arg, np.ndarray)}
 
     def copied(arg):
@@ -362,7 +364,7 @@ def _copied(args: Sequence) -> list:
 
 
 def _choose(backend: str, stage: Stage | None) -> str:
-    """ "gpu" or "emulator". Raises NoGpu if the GPU was asked for and cannot run this."""
+    """Return "gpu" or "emulator". Raise NoGpu if the GPU was asked for and cannot run this."""
     if backend == "emulator":
         return "emulator"
     if backend == "gpu":
@@ -380,7 +382,7 @@ def _choose(backend: str, stage: Stage | None) -> str:
 
 
 def _why_not_here(stage: Stage | None) -> str | None:
-    """Why this GPU cannot run the stage, or None if it can."""
+    """Return why this GPU cannot run the stage, or None if it can."""
     return why_too_old(stage.name, stage.compute_capability) if stage is not None else None
 
 
@@ -414,7 +416,10 @@ def _arrays_of(args: Sequence) -> list[np.ndarray | None]:
 
 
 def _on_gpu(launches: Launches, args: list) -> float:
-    """Launch on device copies of the arguments, and copy the arrays back -> milliseconds of all launches."""
+    """Launch on device copies of the arguments, and copy the arrays back.
+
+    Return the milliseconds of all launches.
+    """
     from numba import cuda
 
     from gemm_course.device import compile_for, on_device, time_launch
@@ -442,9 +447,10 @@ def _on_gpu(launches: Launches, args: list) -> float:
 
 
 def _emulated(launches: Sequence[KernelLaunch], work: int, brief: bool = False):
-    """Emulate the launches, which write into the arrays -> the report of the last one.
+    """Emulate the launches, which write into the arrays. Return the report of the last one.
 
-    brief: only count if emulating would take long, and return None if counting alone is not possible.
+    With ``brief``, only count if emulating would take long, and return None if counting alone is not
+    possible.
     """
     from lockstep import DataDependent, emulate
 

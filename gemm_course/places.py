@@ -26,7 +26,7 @@ BROUGHT = _IN_WHEEL if _IN_WHEEL.is_dir() else COURSE / "notebooks"  # the cours
 
 
 def learners_folder() -> Path:
-    """Return the folder whose ``notebooks`` this learner works in; it may not be there yet.
+    """Return the folder whose ``notebooks`` this learner works in. It may not exist yet.
 
     It is the first of these: the folder that GEMM_COURSE_FOLDER names; the course's own, if it belongs to
     this learner; the nearest folder around the working directory that holds the notebooks and belongs to the
@@ -42,7 +42,7 @@ def learners_folder() -> Path:
 
 
 def state_folder() -> Path:
-    """Return the folder of this learner's progress and settings; it may not be there yet."""
+    """Return the folder of this learner's progress and settings. It may not exist yet."""
     folder = learners_folder()
     return folder / STATE if has_notebooks(folder) and is_own(folder) else _in_state()
 
@@ -56,12 +56,12 @@ def remember_opened(folder: Path) -> None:
 
 
 def has_notebooks(folder: Path) -> bool:
-    """Whether the course's notebooks lie in this folder."""
+    """Tell whether the course's notebooks lie in this folder."""
     return (folder / FIRST).is_file()
 
 
 def is_own(folder: Path) -> bool:
-    """Whether this user may write in a folder of the course, and no other user works in it.
+    """Tell whether this user may write in a folder of the course, and no other user works in it.
 
     The folder belongs to the user who opened the course there first, and who therefore owns its ``.course``.
     """
@@ -76,7 +76,7 @@ def is_own(folder: Path) -> bool:
 def _around() -> tuple[Path, ...]:
     try:
         here = Path.cwd()
-    except OSError:  # the working directory was removed
+    except OSError:  # The working directory was removed.
         return ()
     return (here, *here.parents)
 

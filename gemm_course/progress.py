@@ -1,15 +1,15 @@
-"""Keeps which exercises a learner has passed: the folder `progress` has a small file for each of them.
+"""Keeps which exercises a learner has passed, with a small file for each in the folder `progress`.
 
 The file `03.2` says when exercise 03.2 first passed, "2026-11-21T14:05:09". Each exercise has its own file,
-because creating a file is a single step on every file system: notebooks that run side by side need no lock,
+because creating a file is a single step on every file system. Notebooks that run side by side need no lock,
 an interruption damages nothing that is there already, and a damaged file still counts, by its name. One text
 file for all, as in earlier versions of the course, needed locks and repairs. SQLite would bring locks that
 not every network folder supports, and a damaged database would lose everything.
 
-If something goes wrong here, the check must not fail: `note_pass` then returns a sentence for the learner.
+If something goes wrong here, the check must not fail. `note_pass` then returns a sentence for the learner.
 
 Only a learner's own notebooks count, not the solutions. To build or test notebooks, set the variable
-GEMM_COURSE_PROGRESS to "off"; any other value names another folder.
+GEMM_COURSE_PROGRESS to "off". Any other value names another folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EARLIER_LINE = re.compile(rf"({_NUMBER.pattern}) (\S+)\r?")
 
 
 def progress_folder() -> Path | None:
-    """Return the folder that progress is kept in; None if progress is switched off.
+    """Return the folder that progress is kept in, or None if progress is switched off.
 
     Without the variable, it is in the folder that the course has for this learner. If the variable names a
     text file, as when progress was kept in one, the folder is beside that file.
@@ -45,14 +45,14 @@ def progress_folder() -> Path | None:
 def note_pass(number: str) -> str:
     """Note that the exercise of this number passed here, if this is a learner's notebook.
 
-    Return what the learner should know, in a sentence, "" if all is well.
+    Return what the learner should know, in a sentence, or "" if all is well.
     """
     folder = progress_folder()
     return record(number, folder) if folder and in_a_learners_notebook() else ""
 
 
 def in_a_learners_notebook() -> bool:
-    """Return whether this is the kernel of a notebook that is not one of the solutions."""
+    """Tell whether this is the kernel of a notebook that is not one of the solutions."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if getattr(shell, "kernel", None) is None:
         return False
@@ -68,7 +68,10 @@ def passed(folder: Path | None = None) -> dict[str, str]:
 
 
 def record(number: str, folder: Path) -> str:
-    """Note in ``folder`` that an exercise has passed. Return a sentence if something went wrong, else ""."""
+    """Note in ``folder`` that an exercise has passed.
+
+    Return a sentence if something went wrong, or else "".
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         said = _take_over_earlier(folder)
@@ -119,13 +122,13 @@ def _earlier(folder: Path) -> tuple[dict[str, str], bool]:
 
 
 def _take_over_earlier(folder: Path) -> str:
-    """Take over what the file says, once, and rename it. Return a sentence if a part of it is damaged."""
+    """Take over what the old file says, once, and rename it. Return a sentence if a part of it is damaged."""
     whole, damaged = _earlier(folder)
     for number, time in whole.items():
         _note(folder, number, time)
     aside = folder.with_name(f"{folder.name}_before.txt")
     if whole or damaged:
-        with contextlib.suppress(OSError):  # another notebook did this, or the next pass will
+        with contextlib.suppress(OSError):  # Another notebook did this, or the next pass will.
             _earlier_file(folder).replace(aside)
     told = f"Your progress file was damaged: it is kept as {aside.name}; its whole lines still count."
     return told if damaged else ""

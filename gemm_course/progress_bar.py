@@ -1,4 +1,4 @@
-"""A progress bar for long runs, in a terminal or a notebook; elsewhere nothing is shown.
+"""Shows a progress bar for long runs, in a terminal or a notebook, and nothing elsewhere.
 
 In a notebook the bar is a display that is updated in place. Rich would use a live widget there, which needs a
 thread beside the kernel's and leaves a dead widget in the saved notebook.
@@ -21,8 +21,8 @@ EMPTY = {"text/plain": ""}
 def progress_bar(doing: str, unit: str, console: Console | None = None) -> Iterator[Callable[..., None]]:
     """Yield ``show(done, total, note="")``, which moves the bar. The bar is gone when the block ends.
 
-    doing: the activity, such as "emulating". unit: what is counted, such as "blocks". console: by default
-    standard error.
+    ``doing`` is the activity, such as "emulating". ``unit`` is what is counted, such as "blocks". ``console``
+    is by default standard error.
     """
     console = console or Console(stderr=True)
     columns = (
