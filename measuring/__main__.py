@@ -1,4 +1,4 @@
-"""`python -m measuring counters ...`"""
+"""Runs the command line for `python -m measuring counters ...`."""
 
 from measuring.cli import app
 

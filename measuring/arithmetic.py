@@ -1,8 +1,8 @@
 """Measures how fast the arithmetic units really are, without any memory: the roofline's flat roofs.
 
-FP32: fused multiply-adds on registers. mma: Tensor Cores fed from registers, warp by warp. wgmma: Tensor
-Cores fed from shared memory, warpgroup by warpgroup; only Hopper has it. All use random numbers, because
-zeros take less power, and less power allows a higher clock.
+FP32 means fused multiply-adds on registers. mma means Tensor Cores fed from registers, warp by warp. wgmma
+means Tensor Cores fed from shared memory, warpgroup by warpgroup, which only Hopper has. All use random
+numbers, because zeros take less power, and less power allows a higher clock.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from gemm_course.records import origin
 from gemm_course.records.columns import COMPUTE_ROOFS
 
 THREADS = 256
-ACCUMULATORS = 8  # so many independent ones per thread or warp, so that none waits for the one before
-REPEATS = 32  # so many rounds of multiply-adds per iteration, so that the loop itself costs little
+ACCUMULATORS = 8  # the number of independent ones per thread or warp, so that none waits for the one before
+REPEATS = 32  # the rounds of multiply-adds per iteration, so that the loop itself costs little
 ITERATIONS = 4000
-COLUMNS = 256  # columns that one wgmma computes
-PER_THREAD = COLUMNS // 2  # accumulators, for 64 rows
+COLUMNS = 256  # the number of columns that one wgmma computes
+PER_THREAD = COLUMNS // 2  # the number of accumulators of a thread, for 64 rows
 
 
 def measure_arithmetic(path: Path, command: str) -> dict[str, float]:
-    """Measure and write a row per unit -> TFLOPS by unit, "FP32", "mma FP16" and "wgmma FP16".
+    """Measure, write a row per unit, and return TFLOPS by unit: "FP32", "mma FP16" and "wgmma FP16".
 
     Units that this GPU lacks are left out.
     """
@@ -53,7 +53,7 @@ def _launcher(kernel, grid: int, numbers, out) -> Callable[[], None]:
 
 
 def fma_kernel():
-    """acc = acc * x + y, with ACCUMULATORS of them per thread."""
+    """Return a kernel that computes acc = acc * x + y, with ACCUMULATORS of them per thread."""
     from numba import cuda, float32
 
     from lockstep.intrinsics import unroll
@@ -70,14 +70,14 @@ def fma_kernel():
         total = float32(0)
         for i in unroll(range(ACCUMULATORS)):
             total += acc[i]
-        if total == 0.125:  # hardly ever true, but the compiler cannot know, and must compute
+        if total == 0.125:  # This is hardly ever true, but the compiler cannot know it, and must compute.
             out[0] = total
 
     return multiply_add
 
 
 def mma_kernel():
-    """ACCUMULATORS fragments per warp, each 16 by 8 += 16 by 16 times 16 by 8."""
+    """Return a kernel with ACCUMULATORS fragments per warp, each 16 by 8 += 16 by 16 times 16 by 8."""
     from numba import cuda, float32
     from numba.types import float16
 
@@ -108,7 +108,7 @@ def mma_kernel():
 
 
 def wgmma_kernel():
-    """Two warpgroups, each 64 by 256 += 64 by 64 times 64 by 256."""
+    """Return a kernel with two warpgroups, each 64 by 256 += 64 by 64 times 64 by 256."""
     from numba import cuda, float32
     from numba.types import float16
 
@@ -143,7 +143,8 @@ def wgmma_kernel():
     return wgmma_only
 
 
-# unit: (kernel, compute capability, dtype, blocks per multiprocessor, operations per block and iteration)
+# Each unit maps to (kernel, compute capability, dtype, blocks per multiprocessor, operations per block and
+# iteration).
 UNITS = {
     "FP32": (fma_kernel, (5, 0), np.float32, 4, 2 * REPEATS * ACCUMULATORS * THREADS),
     "mma FP16": (mma_kernel, (8, 0), np.float16, 4, 2 * 16 * 8 * 16 * ACCUMULATORS * THREADS // 32),

@@ -1,4 +1,4 @@
-"""The maintainers' measuring commands: `python -m measuring counters`, `sanitize`, `roofs` and `triton`."""
+"""Defines the maintainers' measuring commands: `counters`, `sanitize`, `roofs` and `triton`."""
 
 import os
 from pathlib import Path
@@ -68,7 +68,7 @@ def counters(
 
 
 def _counted(stages, shapes, module, only) -> tuple[list[str], str]:
-    """The program that launches what is counted, and the name of the file of its counts."""
+    """Return the program that launches what is counted, and the name of the file of its counts."""
     from gemm_course.bench.profile.sources import Source
     from measuring.counters import child
 

@@ -1,10 +1,11 @@
-"""What NVIDIA's compute-sanitizer reports for every kernel of the corpus, to compare with the emulator.
+"""Records what NVIDIA's compute-sanitizer reports for every kernel of the corpus.
 
     python -m measuring.corpus_sanitizer --output lockstep/recorded/sanitizer.csv
 
-Needs a GPU and compute-sanitizer. Every kernel runs under every tool in a separate process, because a bad
-access destroys the process's CUDA context and a divergent barrier may never end: such a run is stopped and
-called a hang. A sound kernel must also return the right results.
+The emulator is compared with these verdicts. This needs a GPU and compute-sanitizer. Every kernel runs under
+every tool in a separate process, because a bad access destroys the process's CUDA context, and a divergent
+barrier may never end. Such a run is stopped and called a hang. A sound kernel must also return the right
+results.
 """
 
 import argparse
@@ -26,12 +27,12 @@ PLACE = re.compile(r"at lockstep_tests::\S.*?\+0x\w+ in \w+\.py:(\d+)")
 
 
 def all_cases():
-    """The whole corpus by name."""
+    """Return the whole corpus by name."""
     return corpus.cases("broken") | corpus.cases("sound")
 
 
 def launch(case):
-    """Compile the case with line information and run it on the GPU; returns its arguments after that."""
+    """Compile the case with line information and run it on the GPU. Return its arguments after that."""
     from numba import cuda
 
     arguments = [cuda.to_device(a) if hasattr(a, "shape") and a.shape else a for a in case.make_args()]
@@ -42,26 +43,26 @@ def launch(case):
 
 
 def lines_of_the_kernel(message, case):
-    """The message with lines counted from the kernel's own first line."""
+    """Return the message with lines counted from the kernel's own first line."""
     first = inspect.getsourcelines(case.kernel.py_func)[1]
     return PLACE.sub(lambda found: f"at line {int(found[1]) - first + 1}", message)
 
 
 def check(name, tool, seconds):
-    """(verdict, message, command) of one kernel under one tool."""
+    """Return (verdict, message, command) of one kernel under one tool."""
     said, command = run_under(tool, ["-m", "measuring.corpus_sanitizer", "--run", name], seconds, ROOT)
     return said.verdict, lines_of_the_kernel(said.message, all_cases()[name]), command
 
 
 def describe_gpu():
-    """(name, driver version) of the first GPU."""
+    """Return (name, driver version) of the first GPU."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout
     return tuple(part.strip() for part in answer.splitlines()[0].split(","))
 
 
 def check_all(names, tools, workers, seconds):
-    """One row (a dict of COLUMNS) for every kernel and tool."""
+    """Return one row (a dict of COLUMNS) for every kernel and tool."""
     gpu, driver = describe_gpu()
     today = datetime.date.today().isoformat()
     known = all_cases()
@@ -81,7 +82,7 @@ def check_all(names, tools, workers, seconds):
 
 
 def write(rows, path):
-    """Write the rows as CSV, by kernel and tool; other kernels' rows in the file stay as they are."""
+    """Write the rows as CSV, by kernel and tool. Other kernels' rows in the file stay as they are."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
@@ -94,7 +95,7 @@ def write(rows, path):
 
 
 def main():
-    """Run one kernel (what the sanitizer starts), or the whole corpus under every tool."""
+    """Run one kernel, as the sanitizer asks, or the whole corpus under every tool."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", metavar="KERNEL", help="only launch this kernel, without a sanitizer")
     parser.add_argument(

@@ -1,9 +1,9 @@
-"""How fast the emulator is, beside Numba's own CUDA simulator, in one run on one machine.
+"""Measures how fast the emulator is, beside Numba's own CUDA simulator, in one run on one machine.
 
     python -m measuring.emulator_speed --simulator all --output lockstep/recorded/emulator_benchmark.csv
 
-Four measurements: the same plain kernels at 128³ in both (the simulator takes up to 20 s for each, so it
-runs only on request); the course's stages at 1024³, with the peak memory of their process; exact counts
+There are four measurements: the same plain kernels at 128³ in both (the simulator takes up to 20 s for each,
+so it runs only on request); the course's stages at 1024³, with the peak memory of their process; exact counts
 without running at 16384³; and trial division by 2^20 threads, each as long in its loop as its number needs.
 The emulator counts every access in all four, and checks every access where it runs them all.
 """
@@ -52,7 +52,7 @@ MANY_THREADS = 1 << 20
 
 
 def fastest(action, repeats=REPEATS):
-    """Seconds of the fastest of several runs; the first one also reads the source."""
+    """Return the seconds of the fastest of several runs. The first run also reads the source."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -62,7 +62,7 @@ def fastest(action, repeats=REPEATS):
 
 
 def emulated_twins(size):
-    """{twin: seconds} of the emulator with everything on."""
+    """Return {twin: seconds} of the emulator with everything on."""
     from lockstep import emulate
 
     return {
@@ -74,7 +74,7 @@ def emulated_twins(size):
 
 
 def simulated_twins(names, size):
-    """{twin: seconds} of Numba's simulator, in a process of its own."""
+    """Return {twin: seconds} of Numba's simulator, which runs in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "simulated.npz"
         subprocess.run(
@@ -88,7 +88,7 @@ def simulated_twins(names, size):
 
 
 def run_stage(name, edge, counts_only):
-    """(seconds, peak megabytes of this process) of one stage of the ladder at edge³."""
+    """Return (seconds, peak megabytes of this process) of one stage of the ladder at edge³."""
     from gemm_course.kernels import LADDER
     from lockstep import emulate
 
@@ -108,7 +108,7 @@ def run_stage(name, edge, counts_only):
 
 
 def run_trial_division(threads):
-    """Seconds of the kernel in which every thread tests whether its own number is prime."""
+    """Return the seconds of the kernel in which every thread tests whether its own number is prime."""
     from lockstep import emulate
     from lockstep_tests.test_narrowing import trial_division
 
@@ -116,13 +116,13 @@ def run_trial_division(threads):
 
 
 def views(edge):
-    """Arguments that take no memory, for counting."""
+    """Return arguments that take no memory, for counting."""
     matrix = np.broadcast_to(np.float32(0), (edge, edge))
     return edge, edge, edge, np.float32(1.5), matrix, matrix, np.float32(0.5), matrix
 
 
 def stage_alone(name, edge, counts_only):
-    """run_stage in a separate process, so that its peak memory is its own."""
+    """Return what `run_stage` returns in a separate process, so that its peak memory is its own."""
     wanted = json.dumps([name, edge, counts_only])
     command = [sys.executable, "-m", "measuring.emulator_speed", "--stage", wanted]
     answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -130,7 +130,7 @@ def stage_alone(name, edge, counts_only):
 
 
 def measure(simulator):
-    """Rows without the columns for place and time."""
+    """Yield rows without the columns for place and time."""
     small = (128, 128, 128)
     seconds = emulated_twins(small)
     simulated = simulated_twins(simulator, small) if simulator else {}
@@ -169,7 +169,7 @@ def cube(edge):
 
 
 def processor():
-    """The processor's name, if the system provides it."""
+    """Return the processor's name, or else the machine's type."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -179,7 +179,7 @@ def processor():
 
 
 def origin(command):
-    """Where and when the figures were measured."""
+    """Return where and when the figures were measured."""
     return {
         "machine": processor(),
         "cores": os.cpu_count(),

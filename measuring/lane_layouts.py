@@ -32,7 +32,7 @@ SIDE_BY_SIDE = {  # in the source of warp_tiled
 
 
 def side_by_side() -> Stage:
-    """`warp_tiled`, but with a thread's rows, and its columns, side by side."""
+    """Return `warp_tiled`, but with a thread's rows, and its columns, side by side."""
     return changed(a10_warp_tiled, "side_by_side", SIDE_BY_SIDE)
 
 

@@ -5,8 +5,8 @@ python -m measuring.one_change data/h200/one_change.csv "rows of tiles"
 python -m measuring.one_change --count data/h200/one_change_counted.csv "rows of tiles"
 
 Each question is a group of kernels that are launched twice per round, in one order and in the other. If
-questions are named, the rows of others stay. With --count, nothing is timed: Nsight Compute counts what the
-kernels do, in one launch each (alpha 1, beta 0).
+questions are named, the rows of others stay. With --count, nothing is timed. Then Nsight Compute counts what
+the kernels do, in one launch each (alpha 1, beta 0).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Case = tuple[Stage, str, dict[str, int]]  # the stage, what is different in it, 
 
 
 def questions() -> Iterator[tuple[str, int, list[Case]]]:
-    """Each question with its size and the cases that answer it."""
+    """Yield each question with its size and the cases that answer it."""
     for size in (4096, 8192):
         yield (
             "order of products",
@@ -84,7 +84,7 @@ def questions() -> Iterator[tuple[str, int, list[Case]]]:
 
 
 def measured(question: str, size: int, cases: list[Case]) -> Iterator[dict[str, object]]:
-    """A row per case, without its origin."""
+    """Yield a row per case, without its origin."""
     problem = Problem(size, size, size, dtype=cases[0][0].dtype)
     candidates = [Candidate(stage, tiles, problem) for stage, _, tiles in cases]
     errors = [candidate.check() for candidate in candidates]
@@ -119,7 +119,7 @@ def launch(chosen: str) -> None:
 
 
 def counted(question: str, size: int, cases: list[Case]) -> Iterator[dict[str, object]]:
-    """A row per case with what its launch moved, by Nsight Compute, without its origin."""
+    """Yield a row per case with what its launch moved, by Nsight Compute, without its origin."""
     names = "|".join({stage.name for stage, _, _ in cases})
     metrics = ",".join(METRICS[name] for name in ONE_CHANGE_COUNTS)
     options = ["--csv", "--page", "raw", "-k", f"regex:^({names})", "--metrics", metrics]
@@ -137,7 +137,7 @@ def counted(question: str, size: int, cases: list[Case]) -> Iterator[dict[str, o
     done = subprocess.run(command, capture_output=True, text=True)
     refuse_if_forbidden(done.stdout)
     lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
-    launches = list(csv.DictReader(lines))[1:]  # the first row holds the units
+    launches = list(csv.DictReader(lines))[1:]  # The first row holds the units.
     if len(launches) != len(cases):
         raise RuntimeError(f"{len(launches)} launches were counted of {len(cases)}:\n{done.stdout[-2000:]}")
     for (stage, change, _), found in zip(cases, launches, strict=True):

@@ -1,8 +1,8 @@
 """Measures the bandwidth that each memory really has, by reading: the roofline's slanted roofs.
 
-DRAM: an array far larger than the L2 cache is read once. L2: all multiprocessors read an array that easily
-fits in it, again and again. L2 by TMA: the same array is copied to shared memory in boxes, and the best of
-several ways counts. Shared: each block reads its own shared memory, 16 neighbouring bytes per lane.
+For DRAM, an array far larger than the L2 cache is read once. For L2, all multiprocessors read an array that
+easily fits in it, again and again. For L2 by TMA, the same array is copied to shared memory in boxes, and the
+best of several ways counts. For shared memory, each block reads its own, 16 neighbouring bytes per lane.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHARED_ROUNDS = 500
 
 @dataclass(frozen=True)
 class _Measured:
-    """A memory's bandwidth, and how it was read: `bytes` is the size of the array."""
+    """A memory's bandwidth, and how it was read. `bytes` is the size of the array."""
 
     memory: str
     bytes: int
@@ -38,9 +38,10 @@ class _Measured:
 
 
 def measure_roofs(path: Path, command: str) -> dict[str, float]:
-    """Measure and write a row per memory -> TB/s by memory, "DRAM", "L2", "L2 by TMA" and "shared".
+    """Measure, write a row per memory, and return TB/s by memory.
 
-    TMA has a second row, in which blocks share no boxes. Both rows are left out on a GPU without TMA.
+    The memories are "DRAM", "L2", "L2 by TMA" and "shared". TMA has a second row, in which blocks share no
+    boxes. Both rows are left out on a GPU without TMA.
     """
     gpu = gpu_facts()
     beside = origin(gpu.name, gpu.driver, gpu.cuda, command)
@@ -67,7 +68,7 @@ def _terabytes_per_second(go: Callable[[], None], moved: int) -> float:
 
 
 def _by_tma(size: int) -> Iterator[_Measured]:
-    """The fastest of all choices, and the fastest of those in which one block alone reads each box."""
+    """Yield the fastest of all choices, and the fastest of those in which one block alone reads each box."""
     from numba import cuda
 
     array = cuda.to_device(tma_reader.array_of(size))
@@ -93,7 +94,7 @@ def _speed_by_tma(array, choice: tma_reader.Choice) -> float:
 
 
 def _reader(size: int, rounds: int) -> tuple[int, Callable[[], None], int]:
-    """-> (bytes of the array, the function that reads it, bytes it reads)."""
+    """Return the bytes of the array, the function that reads it, and the bytes that this function reads."""
     from numba import cuda
 
     array = cuda.to_device(np.zeros(size // 2048 * 512, np.float32))
@@ -122,10 +123,10 @@ def _read_global():
         acc = float32(0)
         step = cuda.gridsize(1) * 4
         for r in range(rounds):
-            # In each round a block reads another part of the array, or else L1 would serve it, not L2.
+            # In each round a block reads another part of the array. Otherwise L1 would serve it, not L2.
             block = (cuda.blockIdx.x + r * 101) % cuda.gridDim.x
             i = (block * cuda.blockDim.x + cuda.threadIdx.x) * 4
-            while i + 3 * step < array.size:  # four loads in flight at a time
+            while i + 3 * step < array.size:  # Four loads are in flight at a time.
                 a, b, c, d = (
                     load4(array, i),
                     load4(array, i + step),
@@ -139,7 +140,7 @@ def _read_global():
                 a = load4(array, i)
                 acc += a[0] + a[1] + a[2] + a[3]
                 i += step
-        if acc != 0:  # never true, but the compiler cannot know, and must read
+        if acc != 0:  # This is never true, but the compiler cannot know it, and must read.
             out[u32(0)] = acc
 
     return read_global
@@ -159,7 +160,7 @@ def _read_shared():
         cuda.syncthreads()
         acc = float32(0)
         for r in range(rounds):
-            first = (cuda.threadIdx.x + r) % THREADS * 4  # else each element is loaded only once
+            first = (cuda.threadIdx.x + r) % THREADS * 4  # Otherwise each element would be loaded only once.
             for i in unroll(range(SHARED_FLOATS // (4 * THREADS))):
                 a = load4(shared, first + i * 4 * THREADS)
                 acc += a[0] + a[1] + a[2] + a[3]

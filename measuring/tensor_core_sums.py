@@ -18,8 +18,8 @@ from gemm_course.records import origin
 from gemm_course.records.columns import TENSOR_CORE_SUMS
 from lockstep.intrinsics import ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 
-DEPTH = 4096  # how many products a long sum has
-CASES = {  # name: the accumulator, and the factors of each product
+DEPTH = 4096  # the number of products of a long sum
+CASES = {  # name -> the accumulator, and the factors of each product
     "1 + 0.75 steps": (1, [(2**-12, 2**-12), (2**-13, 2**-12)]),
     "-1 - 0.75 steps": (-1, [(-(2**-12), 2**-12), (-(2**-13), 2**-12)]),
     "1 + 16 times step / 8": (1, [(2**-13, 2**-13)] * 16),
@@ -32,7 +32,7 @@ CASES = {  # name: the accumulator, and the factors of each product
 
 @cuda.jit
 def product(c, A, B, C):
-    """C = c + A · B, with one warp and one tile of 16 by 16."""
+    """Compute C = c + A · B, with one warp and one tile of 16 by 16."""
     As = cuda.shared.array((16, 16), float16, 32)
     Bs = cuda.shared.array((16, 16), float16, 32)
     Cs = cuda.shared.array((16, 16), float32, 32)
@@ -57,7 +57,7 @@ def product(c, A, B, C):
 
 
 def one_sum(c: float, factors: list[tuple[float, float]]) -> float:
-    """The GPU's result for c + the sum of these products."""
+    """Return the GPU's result for c + the sum of these products."""
     A, B = np.zeros((16, 16), np.float16), np.zeros((16, 16), np.float16)
     A[0, : len(factors)], B[: len(factors), 0] = zip(*factors, strict=True)
     C = np.zeros((16, 16), np.float32)
@@ -66,7 +66,7 @@ def one_sum(c: float, factors: list[tuple[float, float]]) -> float:
 
 
 def mean_error() -> float:
-    """The mean relative error of 256 long sums of products of numbers between 0 and 1."""
+    """Return the mean relative error of 256 long sums of products of numbers between 0 and 1."""
     rng = np.random.default_rng(0)
     A, B = (rng.random(shape).astype(np.float16) for shape in ((16, DEPTH), (DEPTH, 16)))
     C = np.zeros((16, 16), np.float32)

@@ -1,9 +1,9 @@
-"""How fast TMA moves boxes from the L2 cache to shared memory: a kernel that does nothing else.
+"""Moves boxes from the L2 cache to shared memory by TMA and nothing else, to measure how fast that is.
 
 Every multiprocessor has one block, and every warp of the block has one slot in shared memory. The warp's
 first thread requests a box, waits until it has landed, and requests the next into the same slot. So as many
 boxes are in flight as there are slots. In a matrix product, neighbouring blocks read the same tiles at the
-same time, which the hardware may serve together; so that is tried, too.
+same time, which the hardware may serve together. So that is tried, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 COLUMNS = 64  # float16 values in a row of a box: 128 bytes, the longest row that is swizzled
-LOADS = 400  # per slot and launch
+LOADS = 400  # the number of boxes per slot and launch
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Choice:
         return 32 * self.slots
 
     def moved(self, blocks: int, loads: int) -> int:
-        """Bytes that so many blocks read in one launch."""
+        """Return the bytes that this many blocks read in one launch."""
         return blocks * self.slots * loads * self.box_bytes
 
     def __str__(self) -> str:
@@ -56,17 +56,18 @@ CHOICES = [
 
 
 def array_of(size: int) -> np.ndarray:
-    """An array of about `size` bytes that holds whole boxes of every size, (rows, COLUMNS) float16."""
+    """Return an array of about `size` bytes that holds whole boxes of every size, (rows, COLUMNS) float16."""
     most = max(SLOTS)
     return np.zeros((max(1, size // (most * COLUMNS * 2)) * most, COLUMNS), np.float16)
 
 
 @functools.cache
 def reader(rows: int, slots: int):
-    """The kernel (array, boxes, sharers, loads, out): array is a tensor map with boxes of `rows` rows.
+    """Return the kernel (array, boxes, sharers, loads, out), where array is a tensor map.
 
-    Each slot reads `loads` boxes. From one to the next it skips as many as there are readers, and begins
-    again at the array's end. out (blocks * slots, float32) gets the first element of the last box, for tests.
+    Its boxes have `rows` rows. Each slot reads `loads` boxes. From one to the next it skips as many as there
+    are readers, and begins again at the array's end. out (blocks * slots, float32) gets the first element of
+    the last box, for tests.
     """
     from numba import cuda, float32, uint64
     from numba.types import float16
@@ -105,7 +106,7 @@ def reader(rows: int, slots: int):
             tma_load(tiles, slot * ELEMENTS, array, (u32(box * rows), 0), full, slot)
             mbarrier_wait(full, slot, parity)
             parity, box = u32(parity ^ 1), u32(box + step)
-            if box >= boxes:  # the operator % would need a slow division
+            if box >= boxes:  # The operator % would need a slow division.
                 box = u32(box - boxes)
         out[u32(cuda.blockIdx.x * slots + slot)] = float32(tiles[slot * ELEMENTS])
 

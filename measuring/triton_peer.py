@@ -1,4 +1,4 @@
-"""The same multiplication in Triton, to compare with: `python -m measuring triton`.
+"""Does the same multiplication in Triton, to compare with: `python -m measuring triton`.
 
 There is one program per tile of C. Tiles are ordered in groups of rows, so that L2 is reused, and Triton's
 own autotuner chooses their sizes. FP32 operands are multiplied as FP32 (`input_precision="ieee"`), FP16 ones
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gemm_course.bench.problem import Problem
 
-CHOICES = {  # (BM, BN, BK, warps, slots of the pipeline) by the matrices' dtype
+CHOICES = {  # the matrices' dtype -> (BM, BN, BK, warps, slots of the pipeline)
     "float32": [
         (BM, BN, BK, warps, slots)
         for BM, BN, warps in ((128, 128, 8), (128, 64, 4), (64, 128, 4), (128, 256, 8), (64, 64, 4))
@@ -25,13 +25,13 @@ CHOICES = {  # (BM, BN, BK, warps, slots of the pipeline) by the matrices' dtype
 
 
 class NoTriton(RuntimeError):
-    """Triton or PyTorch is missing; the message is one sentence."""
+    """The error for a missing Triton or PyTorch. Its message is one sentence."""
 
 
 def triton_launcher(problem: Problem, accumulate: str = "float32") -> Callable[[], None]:
-    """Compile and tune for a problem -> a function that queues one launch. Raises NoTriton.
+    """Compile and tune for a problem. Return a function that queues one launch. Raise NoTriton.
 
-    accumulate: "float32" or "float16", the dtype of the accumulators.
+    ``accumulate`` is "float32" or "float16", the dtype of the accumulators.
     """
     try:
         import torch
@@ -67,7 +67,10 @@ def _tuned(dtype: str):
 
 @functools.cache
 def matmul_kernel():
-    """The kernel, not yet tuned. For rows and columns past C it reads the first ones, and stores nothing."""
+    """Return the kernel, not yet tuned.
+
+    For rows and columns past C it reads the first ones, and stores nothing.
+    """
     import triton
     import triton.language as tl
 

@@ -1,4 +1,4 @@
-"""The process that Nsight Compute watches, for cases that are no stages of the ladder.
+"""Launches cases that are not stages of the ladder, in the process that Nsight Compute watches.
 
     python -m measuring.counters.child module FILE [WORD ...] REPORT
     python -m measuring.counters.child wavefronts FILE REPORT
@@ -18,12 +18,15 @@ RUN = ("-m", "measuring.counters.child")
 
 
 def of_module(path: Path, only: Sequence[str] = ()) -> list[str]:
-    """What Python runs to launch CASES of a file: all, or those with one of these words in their names."""
+    """Return what Python runs to launch CASES of a file, all or those named with one of the words."""
     return [*RUN, "module", str(path), *only]
 
 
 def of_wavefronts(path: Path) -> list[str]:
-    """What Python runs to launch each of `patterns.instructions`; path: the file of earlier records."""
+    """Return what Python runs to launch each of `patterns.instructions`.
+
+    ``path`` is the file of earlier records.
+    """
     return [*RUN, "wavefronts", str(path)]
 
 

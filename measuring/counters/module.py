@@ -1,4 +1,4 @@
-"""Cases of a Python file, whose launches are to be counted."""
+"""Reads cases from a Python file, whose launches are to be counted."""
 
 import importlib.util
 import sys
@@ -9,9 +9,9 @@ from gemm_course.bench.profile.sources import Case
 
 
 def module_cases(path: Path, only: Sequence[str] = ()) -> list[Case]:
-    """CASES of a Python file, or those whose names contain one of the words.
+    """Return CASES of a Python file, or those whose names contain one of the words.
 
-    Raises ValueError if the file does not exist or has none.
+    Raise ValueError if the file does not exist or has none.
     """
     if not path.is_file():
         raise ValueError(f"there is no file {path}")

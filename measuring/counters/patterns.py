@@ -1,6 +1,6 @@
-"""One warp, one shared-memory instruction per case: which word each lane accesses, which lanes are active.
+"""Defines cases of one warp and one shared-memory instruction: each lane's word, and the active lanes.
 
-A pattern gives each lane an element of the instruction's width; the word index is the element times its size
+A pattern gives each lane an element of the instruction's width. The word index is the element times its size
 in words. The patterns are chosen to distinguish rules: neighbouring lanes that share an address, lanes two
 apart that share one, one pair that does not, an inactive partner.
 """
@@ -20,7 +20,7 @@ INACTIVE = -1
 WIDTHS = (32, 64, 128)  # bits
 MASKS_PER_PATTERN = 4
 SHARED_BYTES = 32 * 1024
-SEED = 1  # random patterns and masks must be the same in every process
+SEED = 1  # Random patterns and masks must be the same in every process.
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,10 @@ class Instruction:
 
 
 def instructions(earlier: Path | None = None) -> list[Instruction]:
-    """All instructions to measure: each pattern with all lanes active and with some of the masks.
+    """Return all instructions to measure: each pattern with all lanes active and with some of the masks.
 
-    earlier: a file of wavefront records; if it exists, its instructions are measured again, before these.
+    ``earlier`` is a file of wavefront records. If it exists, its instructions are measured again, before
+    these.
     """
     known = _recorded(earlier) if earlier and earlier.exists() else []
     distinct = {(one.op, one.bits, one.word_index): one for one in reversed(known + _designed())}
@@ -140,7 +141,7 @@ def _masks(random: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _shared_addresses() -> dict[str, np.ndarray]:
-    """Patterns in which lanes share addresses, so that loads may be merged. None of them is word 0."""
+    """Return patterns in which lanes share addresses, so that loads may be merged. None of them is word 0."""
     return {
         "word 20": LANES * 0 + 5,
         "pairs from 20": LANES // 2 + 5,
@@ -152,7 +153,7 @@ def _shared_addresses() -> dict[str, np.ndarray]:
 
 
 def _systematic_masks(random: np.random.Generator) -> dict[str, np.ndarray]:
-    """Masks: every choice of lanes modulo 4, every choice of eights, single lanes off, and some at random."""
+    """Return masks: every choice of lanes modulo 4 and of eights, single lanes off, and some at random."""
     masks = {}
     for choice in range(1, 15):
         bits = f"{choice:04b}"[::-1]
@@ -166,7 +167,7 @@ def _systematic_masks(random: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def wavefront_cases(earlier: Path | None = None) -> list[Case]:
-    """A case for each of `instructions`."""
+    """Return a case for each of `instructions`."""
     return [
         Case(one.name, _kernel(one.op, one.bits), 1, 32, _arguments_of(one), SHARED_BYTES)
         for one in instructions(earlier)
@@ -182,12 +183,12 @@ def _arguments_of(one: Instruction) -> Callable[[], tuple]:
 
 
 def _words_per_index(bits: int) -> int:
-    return 2 if bits == 64 else 1  # 128 bits are four float32 from an index on
+    return 2 if bits == 64 else 1  # 128 bits are four float32 from an index on.
 
 
 @functools.cache
 def _kernel(op: str, bits: int):
-    """The kernel whose only shared-memory instruction has this width.
+    """Return the kernel whose only shared-memory instruction has this width.
 
     Shared memory is dynamic, because the compiler cannot optimise away an array of unknown size.
     """

@@ -15,7 +15,8 @@ from gemm_course.records.columns import COUNTERS, WAVEFRONTS
 from measuring.counters import child
 from measuring.counters.patterns import instructions
 
-# The data stage's own counters. They are exact if one warp is alone, because then it never loses arbitration.
+# These are the data stage's own counters. They are exact if one warp is alone, because then it never loses
+# arbitration.
 DATA_STAGE = {
     "load": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "store": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -25,8 +26,8 @@ DATA_STAGE = {
 def record_counters(program: Sequence[str], path: Path, command: str) -> tuple[int, list[str]]:
     """Count every case that a program launches. Its rows replace those of the same cases in the file.
 
-    program: from `Source.program` of the course, or from `child.of_module`. -> (rows counted, the failures,
-    one line each)
+    ``program`` is from `Source.program` of the course, or from `child.of_module`. Return the number of rows
+    counted, and the failures, one line each.
     """
     launched, failed, counted = profile(program, METRICS, TENSOR_METRICS)
     gpu = gpu_facts()
@@ -44,7 +45,7 @@ def record_counters(program: Sequence[str], path: Path, command: str) -> tuple[i
 def record_wavefronts(path: Path) -> tuple[int, list[str]]:
     """Measure single instructions, also those that the file has, and write the file anew.
 
-    -> (rows written, the failures, one line each)
+    Return the number of rows written, and the failures, one line each.
     """
     program, measured = child.of_wavefronts(path), instructions(path)
     addresses = {"load": METRICS["shared_load_wavefronts"], "store": METRICS["shared_store_wavefronts"]}
@@ -76,15 +77,16 @@ def record_wavefronts(path: Path) -> tuple[int, list[str]]:
 def profile(
     program: Sequence[str], metrics: Mapping[str, str], optional: Mapping[str, str] | None = None
 ) -> tuple[list[dict], list[str], list[dict]]:
-    """Count metrics, keyed by column name -> (what was launched, the failures, the counts of each launch).
+    """Count metrics, keyed by column name.
 
-    optional: metrics that not every GPU and version has; without them their counts are None. Raises NoGpu or
-    NoProfiler, or RuntimeError if launches and counts do not match.
+    Return what was launched, the failures, and the counts of each launch. ``optional`` are metrics that not
+    every GPU and version has, and without them their counts are None. Raise NoGpu or NoProfiler, or
+    RuntimeError if launches and counts do not match.
     """
     require_gpu()
     ncu = find_ncu()
     done, tried, text = _watched(ncu, program, {**metrics, **(optional or {})})
-    if optional and (done.returncode or not parse(text.splitlines(), {})):  # one unknown metric fails all
+    if optional and (done.returncode or not parse(text.splitlines(), {})):  # One unknown metric fails all.
         done, tried, text = _watched(ncu, program, metrics)
     refuse_if_forbidden(text + done.stdout + done.stderr)
     if done.returncode or tried is None:
@@ -97,7 +99,7 @@ def profile(
 def _watched(
     ncu: str, program: Sequence[str], metrics: Mapping[str, str]
 ) -> tuple[subprocess.CompletedProcess, list[dict] | None, str]:
-    """Run the cases under Nsight Compute -> (the process, its report or None, what was printed)."""
+    """Run the cases under Nsight Compute. Return the process, its report or None, and what was printed."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "counters.csv"
         options = ["--csv", "--page", "raw", "--print-units", "base"]
@@ -108,7 +110,10 @@ def _watched(
 
 
 def pair(launched: Sequence[dict], counted: Sequence[dict]) -> list[dict]:
-    """The counts of each launch, without the geometry by which they are matched."""
+    """Return the counts of each launch, without the geometry by which they are matched.
+
+    Raise RuntimeError if launches and counts do not match.
+    """
     if len(launched) != len(counted):
         raise RuntimeError(f"{len(launched)} kernels were launched, {len(counted)} were counted")
     for about, counts in zip(launched, counted, strict=True):
@@ -122,9 +127,9 @@ def pair(launched: Sequence[dict], counted: Sequence[dict]) -> list[dict]:
 def parse(
     lines: Iterable[str], metrics: Mapping[str, str], optional: Mapping[str, str] | None = None
 ) -> list[dict]:
-    """Rows of Nsight Compute's raw CSV page: grid and block as "1x2x3", and the metrics by column.
+    """Return the rows of Nsight Compute's raw CSV page: grid and block as "1x2x3", and metrics by column.
 
-    Raises NoProfiler if a metric is missing; a missing optional one is None.
+    Raise NoProfiler if a metric is missing. A missing optional one is None.
     """
     found = launches(lines)
     missing = [metric for metric in metrics.values() if found and metric not in found[0]]

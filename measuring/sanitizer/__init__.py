@@ -1,6 +1,6 @@
-"""NVIDIA's compute-sanitizer on every stage: out-of-bounds accesses, races, uninitialised reads, barriers.
+"""Runs NVIDIA's compute-sanitizer on every stage: bounds, races, uninitialised reads, barriers.
 
-`tool` runs any program under it and reads its output; `stages` does so for stages of the ladder, which
+`tool` runs any program under it and reads its output. `stages` does so for stages of the ladder, which
 `child` launches.
 """
 

@@ -1,4 +1,4 @@
-"""The process that compute-sanitizer watches: launches one stage at some shapes, with and without reading C.
+"""Launches one stage at some shapes, with and without reading C, under compute-sanitizer.
 
     python -m measuring.sanitizer.child STAGE "BM=64 BN=64 BK=8" 129x131x17 63x65x9
 
@@ -16,7 +16,7 @@ from measuring.sanitizer.tool import RAN
 
 
 def main(name: str, tiles_text: str, *shapes: str) -> None:
-    """Launch at each shape; print RAN if nothing failed."""
+    """Launch at each shape. Print RAN if nothing failed."""
     from numba import cuda
 
     stage, tiles = LADDER[name], parse_tiles(tiles_text)

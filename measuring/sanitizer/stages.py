@@ -1,4 +1,4 @@
-"""`python -m measuring sanitize`: every stage under every tool of compute-sanitizer, at odd shapes."""
+"""Runs `python -m measuring sanitize`: every stage under every tool of compute-sanitizer, at odd shapes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gemm_course.records import origin
 from gemm_course.records.columns import SANITIZER
 from measuring.sanitizer.tool import TOOLS, Outcome, run_under, sanitizer_version
 
-# One element, one step more than a tile's depth, k = 0, edges on every side, and whole tiles.
+# The shapes are one element, one step more than a tile's depth, k = 0, edges on every side, and whole tiles.
 SHAPES = ((1, 1, 1), (129, 131, 17), (67, 130, 0), (63, 65, 9), (300, 77, 103), (256, 512, 128))
-SECONDS = 240  # a program that takes longer counts as hanging
+SECONDS = 240  # seconds; a program that takes longer counts as hanging
 Task = tuple[Stage, Mapping[str, int], str]  # stage, tiles to change, tool
 
 
@@ -30,14 +30,15 @@ def sanitize_stages(
 ) -> list[dict[str, Any]]:
     """Write a row per stage, choice of tiles, tool and shape, in place of rows of the same stage and tool.
 
-    tiles: what to change from a stage's default; an empty mapping is the default itself. All shapes run in
-    one process. If that is not clean, each shape runs again by itself, to find the culprit. progress is
-    called with a line for each task that has ended. Raises NoSanitizer, IllegalTiles. -> the rows.
+    Return the rows. ``tiles`` are what to change from a stage's default, and an empty mapping is the default
+    itself. All shapes run in one process. If that is not clean, each shape runs again by itself, to find the
+    culprit. ``progress`` is called with a line for each task that has ended. Raise NoSanitizer or
+    IllegalTiles.
     """
-    sanitizer_version()  # before any process is started
+    sanitizer_version()  # This fails before any process is started if there is no compute-sanitizer.
     tasks = [(stage, stage.complete(change), tool) for stage in stages for change in tiles for tool in tools]
     for stage, change, _ in tasks:
-        stage.block(change)  # raises IllegalTiles
+        stage.block(change)  # This raises IllegalTiles.
     rows, earlier = [], SANITIZER.rows(path)
     with ThreadPoolExecutor(workers) as pool:
         running = [pool.submit(_rows, task, shapes, progress) for task in tasks]

@@ -14,22 +14,22 @@ from pathlib import Path
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 RAN = "the kernel ran"  # the program's last line if it ran to the end
-PRINT_LIMIT = 5  # so many complaints are printed
+PRINT_LIMIT = 5  # the most complaints that are printed
 SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
 MARK = "========="
 
 
 class NoSanitizer(RuntimeError):
-    """compute-sanitizer is missing; the message is one sentence."""
+    """The error for a missing compute-sanitizer. Its message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The outcome of one program under one tool.
 
-    verdict: "clean", "error" (the tool complained), "hang" (it was stopped) or "failed" (the program failed
-    for a reason of its own). errors: how many complaints, None if the tool did not say. message: the first
-    complaint, or the last line that the program printed.
+    ``verdict`` is "clean", "error" (the tool complained), "hang" (it was stopped) or "failed" (the program
+    failed for a reason of its own). ``errors`` is the number of complaints, or None if the tool did not say.
+    ``message`` is the first complaint, or the last line that the program printed.
     """
 
     verdict: str
@@ -40,7 +40,7 @@ class Outcome:
 def run_under(
     tool: str, program: Sequence[str], seconds: float, folder: Path | None = None
 ) -> tuple[Outcome, str]:
-    """Run `python PROGRAM` under a tool, for at most `seconds` -> (the outcome, the command)."""
+    """Run `python PROGRAM` under a tool, for at most `seconds`. Return the outcome and the command."""
     sanitizer = ["--tool", tool, "--print-limit", str(PRINT_LIMIT)]
     try:
         done = subprocess.run(
@@ -59,7 +59,10 @@ def run_under(
 
 
 def read_log(log: str, ended: bool = True) -> Outcome:
-    """The outcome, from what the program and the tool printed. ended: whether the program was not stopped."""
+    """Return the outcome, from what the program and the tool printed.
+
+    ``ended`` is False if the program was stopped.
+    """
     counts = [int(number) for found in SUMMARY.finditer(log) for number in found.groups() if number]
     errors, message = (sum(counts) if counts else None), first_complaint(log)
     if errors:
@@ -73,7 +76,7 @@ def read_log(log: str, ended: bool = True) -> Outcome:
 
 
 def first_complaint(log: str) -> str:
-    """The tool's first complaint in one line, with the location if the next line has it."""
+    """Return the tool's first complaint in one line, with the location if the next line has it."""
     lines = [line.removeprefix(MARK).strip() for line in log.splitlines() if line.startswith(MARK)]
     lines = [line for line in lines if line and "COMPUTE-SANITIZER" not in line and "SUMMARY" not in line]
     if not lines:
@@ -83,7 +86,7 @@ def first_complaint(log: str) -> str:
 
 
 def find_sanitizer() -> str:
-    """The path of compute-sanitizer. Raises NoSanitizer."""
+    """Return the path of compute-sanitizer. Raise NoSanitizer if there is none."""
     name = "compute-sanitizer"
     found = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
     if found is None:
@@ -93,7 +96,7 @@ def find_sanitizer() -> str:
 
 @functools.cache
 def sanitizer_version() -> str:
-    """ "2025.3.1.0", or "" if it does not say."""
+    """Return the version, such as "2025.3.1.0", or "" if compute-sanitizer does not say."""
     answer = subprocess.run([find_sanitizer(), "--version"], capture_output=True, text=True).stdout
     found = re.search(r"[Vv]ersion ([\d.]+)", answer)
     return found.group(1) if found else ""
