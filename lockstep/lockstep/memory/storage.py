@@ -121,7 +121,7 @@ def unknown(dtype) -> Unknown:
 
 
 def affine(pattern: Pattern) -> tuple | None:
-    """Return (start, steps along the batch axes) of a pattern that differs between batched iterations only."""
+    """Return (start, steps along the batch axes) of a pattern differing only between batched iterations."""
     return pattern.remember("affine", lambda: _affine(pattern.array))
 
 

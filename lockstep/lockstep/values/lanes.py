@@ -529,7 +529,7 @@ class Mask:
         return self.geometry.mask(condition if self.array is None else self.array & condition)
 
     def extent(self, pattern: Pattern) -> tuple[int, int] | None:
-        """Return the (lowest, highest) value of the pattern in the active lanes; None if no lane is active."""
+        """Return the (lowest, highest) value of the pattern in the active lanes, or None without any."""
         if self.array is None:
             return pattern.low, pattern.high
         return self._remember(("extent", pattern.serial), lambda: self._extent(pattern.array))

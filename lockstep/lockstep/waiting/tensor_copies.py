@@ -167,7 +167,7 @@ class TensorCopies:
         )
 
     def _cells(self, site, tile, tile_index, matrix, thread):
-        """Return the tile's elements that hold the box, (rows, columns), swizzled; None if it is too large."""
+        """Return the tile's elements that hold the box, (rows, columns), swizzled; None if too large."""
         index = self._at(tile_index, thread)
         if len(index) != tile.ndim:
             raise KernelTypeError(wrong_number_of_indices(tile, index))
