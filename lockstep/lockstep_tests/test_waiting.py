@@ -329,6 +329,85 @@ def test_blocks_that_miss_the_grid_barrier():
         emulate(kernel, 200, 1024, zeros(1), 100)
 
 
+# What an H100 does in each case (driver 580.159.04, numba-cuda 0.30.4, 2026-11-27) stands beside it.
+MISSED_BY = {
+    "the last threads of the last block": (lambda t, b: b == 3 and t >= 40, "barrier_after_exit"),  # goes on
+    "a warp of each block": (lambda t, b: t >= 32, "barrier_after_exit"),  # goes on
+    "every second thread": (lambda t, b: t % 2 == 1, "barrier_after_exit"),  # goes on
+    "the first thread of a block": (lambda t, b: t == 0 and b == 2, "barrier_divergence"),  # hangs
+    "the first warp of a block": (lambda t, b: t < 32 and b == 1, "barrier_divergence"),  # hangs
+    "a whole block": (lambda t, b: b == 3, "barrier_divergence"),  # hangs
+}
+
+
+@pytest.mark.parametrize("some_wait", [False, True], ids=["in lock-step", "warp by warp"])
+@pytest.mark.parametrize("missed", MISSED_BY)
+def test_threads_that_return_before_a_grid_barrier(missed, some_wait):
+    returns, kind = MISSED_BY[missed]
+    gone = cuda.jit(device=True)(returns)
+
+    @cuda.jit
+    def kernel(flag, out):
+        i = cuda.grid(1)
+        if some_wait and i == 0:
+            cuda.atomic.exch(flag, 0, 1)
+        while some_wait and cuda.atomic.add(flag, 0, 0) == 0:
+            pass
+        if gone(cuda.threadIdx.x, cuda.blockIdx.x):
+            return
+        cuda.cg.this_grid().sync()
+        out[i] = 1
+
+    report = emulate(kernel, 4, 64, integers(1), zeros(256))
+    assert [finding.kind for finding in report.findings] == [kind], list(map(str, report.findings))
+    if kind == "barrier_divergence":
+        assert "the first thread of each block tells the others" in str(report.findings[0])
+
+
+def test_a_grid_barrier_in_a_branch():
+    @cuda.jit
+    def by_warps(x, first):
+        if (cuda.threadIdx.x < 32) == first:
+            cuda.cg.this_grid().sync()
+        x[cuda.grid(1)] = 1
+
+    (finding,) = emulate(by_warps, 4, 64, zeros(256), True).findings
+    assert finding.kind == "barrier_in_branch"  # on a GPU, it goes on
+    (finding,) = emulate(by_warps, 4, 64, zeros(256), False).findings
+    assert finding.kind == "barrier_divergence"  # on a GPU, the blocks do not wait for each other
+
+
+def test_the_warps_of_a_block_at_two_grid_barriers():
+    @cuda.jit
+    def kernel(x):
+        if cuda.threadIdx.x < 32:
+            cuda.cg.this_grid().sync()
+        else:
+            cuda.cg.this_grid().sync()
+        x[cuda.grid(1)] = 1
+
+    assert "barrier_divergence" in {finding.kind for finding in emulate(kernel, 4, 64, zeros(256)).errors}
+
+
+def test_blocks_may_meet_at_different_grid_barriers_of_the_source():
+    @cuda.jit
+    def kernel(x, out):
+        i = cuda.grid(1)
+        x[i] = i
+        if cuda.blockIdx.x % 2:
+            cuda.cg.this_grid().sync()
+            out[i] = x[(i + 64) % 256]
+        else:
+            cuda.cg.this_grid().sync()
+            out[i] = x[(i + 128) % 256]
+
+    out = zeros(256)
+    report = emulate(kernel, 4, 64, zeros(256), out)
+    assert not report.findings, list(map(str, report.findings))
+    i = np.arange(256)
+    np.testing.assert_array_equal(out, np.where(i // 64 % 2, (i + 64) % 256, (i + 128) % 256))
+
+
 def test_a_grid_barrier_and_a_lock():
     @cuda.jit
     def kernel(lock, total, out):

@@ -106,7 +106,7 @@ class Barriers:
             return all_threads, late
         return self.chunk.geometry.mask(np.broadcast_to(some & exists, self.chunk.geometry.shape)), late
 
-    def look_for_absent(self, site, here, absent, may_exit=True):
+    def look_for_absent(self, site, here, absent):
         """Find who is at a barrier and who is not; return the lanes that may still come, None if there are
         none.
 
@@ -115,9 +115,6 @@ class Barriers:
         self.chunk.absences.at_barrier(here)
         if not absent.any():
             return None
-        if not may_exit:
-            report_absent(self, "barrier_divergence", site, here, absent)
-            return absent
         exited = self.exited()
         late = absent if exited is None else absent & ~exited
         if not late.any():

@@ -121,11 +121,10 @@ def report_absent(machine, kind, site, here, absent, access=None, words=None):
             machine.chunk.block_coordinates(row, column),
             machine.chunk.geometry.thread_coordinates(linear),
         )
-        count = (
-            f"Only {int(here[row, column].sum())} of the {machine.chunk.geometry.threads} threads of a block"
-        )
+        came, threads = int(here[row, column].sum()), machine.chunk.geometry.threads
+        count = f"Only {came} of the {threads} threads of a block" if came else "No thread of a block"
         use = None if access is None else (access.name, machine.sites[access.site].line)
-        message = f"{count} reach this barrier; {words(thread_name(who, block), use)}"
+        message = f"{count} reach{'es' * (not came)} this barrier; {words(thread_name(who, block), use)}"
         return Finding(kind, at.line, message, None, None, block, [who], at.function, site)
 
     machine.findings.add((kind, site), int(absent.any(axis=2).sum()), make)
@@ -144,6 +143,14 @@ def _they_part(who, _):
         f"{who}, of the same warp as some of these, passes it by and goes on. All threads of a warp must "
         "reach a barrier together: otherwise what happens is undefined, and NVIDIA's compute-sanitizer calls "
         "it an error. Let all threads reach the barrier, and guard only loads and stores."
+    )
+
+
+def speaker_is_missing(who, _):
+    return (
+        f"{who} does not. At a grid barrier the first thread of each block tells the others that its block has "
+        "come: without it, on a GPU, they wait forever or not at all. Let all threads go on, and guard only "
+        "loads and stores."
     )
 
 

@@ -3,13 +3,14 @@
 import numpy as np
 
 from lockstep.counts.tally import BarrierKey
+from lockstep.races.absences import report_absent, speaker_is_missing
 from lockstep.races.shadow import Access
 from lockstep.races.vector_clocks import VectorClocks
 from lockstep.values.lanes import ZERO
 
 from .mbarriers import MBarriers
 from .products import WARPGROUP, Products
-from .scheduler import CHUNKS, LANES, WARPS, Block, Scheduler
+from .scheduler import CHUNKS, LANES, WARPS, Block, NeedsFinerUnits, Scheduler
 from .tensor_copies import TensorCopies
 
 
@@ -63,11 +64,29 @@ class Cooperation:
         for mask in masks:
             here |= True if mask.array is None else mask.array
         exists = True if all_threads.array is None else all_threads.array
-        late = self.look_for_absent(site, here & exists, ~here & exists, may_exit=not of_grid)
+        here, absent = here & exists, ~here & exists
+        if of_grid:
+            absent = self._without_speakers(site, here, absent)
+        late = self.look_for_absent(site, here, absent)
         self.tally(BarrierKey(site, all_threads.serial, self.unit.batch), all_threads)
         self._pass_barrier(all_threads, late)
         if self.asynchronous:
             self.chunk.clocks.block_barrier()
+
+    def _without_speakers(self, site, here, absent):
+        """Report blocks whose first thread misses a grid barrier; return the other lanes that miss it.
+
+        A block of which no thread has come, though not all have returned, may be at another grid barrier of
+        the source. In lock-step it cannot get there, so the launch starts again warp by warp.
+        """
+        exited = self.exited()
+        elsewhere = absent if exited is None else absent & ~exited
+        if not self.apart and (elsewhere.any(axis=2) & ~here.any(axis=2)).any():
+            raise NeedsFinerUnits(WARPS)
+        silent = absent[:, :, :1]
+        if silent.any():
+            report_absent(self, "barrier_divergence", site, here, absent & silent, words=speaker_is_missing)
+        return absent & ~silent
 
     def warp_ends(self, warp):
         """End a warp, whose products and stores must be complete."""

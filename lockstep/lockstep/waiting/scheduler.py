@@ -183,6 +183,8 @@ class Scheduler:
             self.finished += 1
             if not self.under_way and not self.coming:
                 return None
+        if self._everyone_at_grid_barrier():
+            self._release_grid()
         return self._next() or self._stand_still()
 
     def _switch_to(self, unit):
@@ -291,19 +293,20 @@ class Scheduler:
         """Release the barrier if every unit that has not ended has come to it."""
         if len(block.at_barrier) < block.left:
             return False
-        places = {number: block.units[number].waits_at for number in block.at_barrier}
-        if len(set(places.values())) > 1 and not self.machine.asynchronous:
-            self._report_two_barriers(block, places)
+        self._report_two_barriers(block, block.at_barrier)
         self.machine.all_units_arrived(site, list(block.at_barrier.values()))
         block.at_barrier = {}
         block.passed += 1
         return True
 
-    def _report_two_barriers(self, block, places):
-        """Report that threads of a block wait at different barriers of the source."""
+    def _report_two_barriers(self, block, arrived):
+        """Report threads of a block that wait at different barriers of the source, if there are any."""
+        places = {number: block.units[number].waits_at for number in arrived}
+        if len(set(places.values())) == 1 or self.machine.asynchronous:
+            return
         first = min(places.values())
         here, elsewhere = np.zeros((2, *self.machine.chunk.geometry.shape), bool)
-        for number, mask in block.at_barrier.items():
+        for number, mask in arrived.items():
             lanes = here if places[number] == first else elsewhere
             lanes |= True if mask.array is None else mask.array
         report_absent(self.machine, "barrier_divergence", first, here, elsewhere)
@@ -335,20 +338,23 @@ class Scheduler:
         """Carry out ``this_grid().sync()``: wait for all other units of the grid."""
         unit, generation = self.current, self.grid_passed
         unit.block.at_grid_barrier[unit.number] = self.machine.unit.mask
+        unit.waits_at = site
         if self._everyone_at_grid_barrier():
-            self._release_grid(site)
+            self._release_grid()
         else:
             self.wait(site, lambda: self.grid_passed != generation, self._missing_at_grid_barrier)
         self._rejoin(unit, (-self.grid_passed,))
 
     def _everyone_at_grid_barrier(self) -> bool:
-        there = all(len(block.at_grid_barrier) == len(block.units) for block in self.under_way)
-        return there and not self.coming and not self.finished
+        there = all(len(block.at_grid_barrier) == block.left for block in self.under_way)
+        return there and bool(self.under_way) and not self.coming and not self.finished
 
-    def _release_grid(self, site):
+    def _release_grid(self):
         running = self.current
         for block in self.under_way:
             self._resume(block.units[0])
+            self._report_two_barriers(block, block.at_grid_barrier)
+            site = min(block.units[number].waits_at for number in block.at_grid_barrier)
             self.machine.all_units_arrived(site, list(block.at_grid_barrier.values()), of_grid=True)
             block.at_grid_barrier = {}
         self._resume(running)
