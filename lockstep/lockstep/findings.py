@@ -48,6 +48,7 @@ class Finding:
     site: int | None = None
     other_line: int | None = None
     count: int = 1
+    file: str | None = None  # of the line, if it is not that of the site
 
     @property
     def severity(self) -> str:
@@ -123,6 +124,14 @@ def equal_stores(who: str, where: str) -> str:
         "which comes first: one of them could write it."
     )
     return sentence[0].upper() + sentence[1:]
+
+
+def lost_updates(array: str) -> str:
+    """Return how a race of threads that load, change and store one element ends, and what prevents it."""
+    return (
+        "each loads the old value before the other has stored its own, so updates are lost, and no barrier "
+        f"helps. Use an atomic operation, such as cuda.atomic.add({array}, ...), or let one thread do it."
+    )
 
 
 def thread_name(thread: tuple, block: tuple | None = None) -> str:

@@ -21,7 +21,6 @@ from lockstep.errors import (
     LimitExceeded,
     UnsupportedKernel,
 )
-from lockstep.findings import Findings
 from lockstep.frozen import has_constants, original
 from lockstep.library import signatures
 from lockstep.limits import MAX_BLOCK, MAX_GRID, MAX_THREADS, profile
@@ -41,6 +40,7 @@ from lockstep.waiting.scheduler import CHUNKS, Block, NeedsFinerUnits, Scheduler
 
 from .arguments import Arguments
 from .faults import OwnFaults, lines_of_kernels
+from .program_findings import FindingsOfProgram, in_library, uncalled_barriers
 from .report import Report
 from .silence import Silencing, allowed_in, allowed_kinds
 
@@ -178,6 +178,8 @@ class BoundFunction:
     dispatcher: object = None  # set for a device function whose constants depend on its argument types
     called_with: set = field(default_factory=set)  # the combinations of argument types that calls had
     earlier: dict = field(default_factory=dict)  # argument types -> the function with its earlier constants
+    uncalled: list = field(default_factory=list)  # sentences about barriers that it names and does not call
+    of_library: bool = False  # whether it belongs to a library, and the kernel does not
     recursive: bool = False
     depth: int = 0  # calls of a recursive function that have not returned
 
@@ -198,8 +200,8 @@ class BoundFunction:
             args = self.arguments(args, keywords)
         if self.casts is not None:
             args, returned = self.casts.arguments(machine, args)
-            return self.casts.result(machine, returned, self._run(machine, args))
-        return self._run(machine, args)
+            return self.casts.result(machine, returned, self._run_placed(machine, args))
+        return self._run_placed(machine, args)
 
     def require(self, gpu):
         """Refuse a kernel with an instruction that a GPU does not have."""
@@ -209,6 +211,17 @@ class BoundFunction:
                 raise UnsupportedKernel(
                     f"{name} needs a GPU of compute capability {wanted}, and an {gpu.name} has {has}", *place
                 )
+
+    def _run_placed(self, machine, args):
+        """Run the function. What a library's function does is placed at the program's call of it."""
+        unit = machine.unit
+        if not self.of_library or machine.only_types or unit.library_call is not None:
+            return self._run(machine, args)
+        unit.library_call = unit.site
+        try:
+            return self._run(machine, args)
+        finally:
+            unit.library_call = None
 
     def _run(self, machine, args):
         if self.dispatcher is not None:
@@ -266,6 +279,8 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
         sites=translation.sites | (program.sites if program else {}),
         source=translation.source,
         allowed=allowed_in(inside.read(function).own, function),
+        uncalled=uncalled_barriers(inside.read(function).definition),
+        of_library=bool(under) and _in_library(function) and not _in_library(under[0]),
     )
     space = {"__builtins__": {"slice": slice}}
     callees = {}
@@ -308,9 +323,14 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
     for callee in others:
         bound.sites |= callee.sites
         bound.needs += callee.needs
+        bound.uncalled += [told for told in callee.uncalled if told not in bound.uncalled]
         bound.callees += (callee, *callee.callees) if callee.dispatcher is not None else callee.callees
         bound.allowed += [comment for comment in callee.allowed if comment not in bound.allowed]
     return bound
+
+
+def _in_library(function) -> bool:
+    return in_library(function.__code__.co_filename)
 
 
 def _bind_callee(callee: Callee, counts_only, under, call) -> BoundFunction:
@@ -431,7 +451,9 @@ class Launch:
         return None, self._more_exactly(way)
 
     def _prepare(self, way):
-        self.findings = Findings(self.silencing)
+        self.findings = FindingsOfProgram(
+            self.silencing, lambda: self.machine.unit.library_call, self.bound.sites, self.bound.uncalled
+        )
         self.machine = Machine(
             self.grid,
             self.block,

@@ -191,6 +191,8 @@ class Report:
 
     def file_of(self, finding: Finding) -> str:
         """Return the file of a finding's line, which may be a device function's file, not the kernel's."""
+        if finding.file is not None:
+            return finding.file
         site = self._sites.get(finding.site)
         return site.file if site is not None else self.function.__code__.co_filename
 

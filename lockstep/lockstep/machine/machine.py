@@ -66,6 +66,7 @@ class Site(NamedTuple):
     file: str = ""
     column: int = -1
     one_constant: bool = False  # whether the index is a single integer that Numba knows, as for a record
+    updates: bool = False  # whether the statement stores to the element that it loads, as in ``x[0] += 1``
 
 
 class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAccess, Slices, Unset):

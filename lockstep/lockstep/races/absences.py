@@ -148,9 +148,9 @@ def _they_part(who, _):
 
 def speaker_is_missing(who, _):
     return (
-        f"{who} does not. At a grid barrier the first thread of each block tells the others that its block has "
-        "come: without it, on a GPU, they wait forever or not at all. Let all threads go on, and guard only "
-        "loads and stores."
+        f"{who} does not. At a grid barrier the first thread of each block tells the others that its block "
+        "has come: without it, on a GPU, they wait forever or not at all. Let all threads go on, and guard "
+        "only loads and stores."
     )
 
 

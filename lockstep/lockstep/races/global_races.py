@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from lockstep.findings import Finding, equal_stores, place, thread_name
+from lockstep.findings import Finding, equal_stores, lost_updates, place, thread_name
 from lockstep.values.lanes import ZERO
 
 from .exact import ExactRaces
-from .shadow import Access, Now
+from .shadow import Access, Now, Rival
+
+_VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
 class RacesInGlobalMemory:
@@ -45,7 +47,7 @@ class RacesInGlobalMemory:
             return
         races.refine()
         if access.op == "load":
-            bad = races.load(cells, ids, now)
+            bad = races.load(cells, ids, access.site, now)
             if bad.any():
                 bad = bad & ~races.loads_its_own(cells, ids)
             if bad.any():
@@ -133,60 +135,58 @@ class RacesInGlobalMemory:
         exact.refine(array.storage.block.size)
         found = exact.note(cells.tolist(), ids.tolist(), access.op, access.site, values, of_unit)
         if racing := [one for one in found if not one.harmless]:
-            cell, me, rival, _ = racing[0]
-            verb = "reads" if rival.op == "load" else "also writes"
+            cell, me, seen, _ = racing[0]
+            rival = Rival(cell, me, seen.thread, _VERBS[seen.op], seen.site)
             self.machine.findings.add(
                 ("global_race", access.site, array.name),
                 len(racing),
-                lambda: self._finding(array, access, cell, me, rival.thread, verb),
+                lambda: self._finding(array, access, rival),
             )
         elif found:
             self._add_equal_stores(array, access, *found[0][:2], len(found))
 
     def _report(self, array, access, cells, ids, races):
-        cell, me = int(cells[0]), int(ids[0])
-        written = "also updates" if races.atomic[cell] else "also writes"
-        known = [(int(races.reader[cell]), "reads")]
-        if access.op != "atomic" or not races.atomic[cell]:
-            known.insert(0, (int(races.writer[cell]), written))
-        rival, verb = next(
-            ((other, verb) for other, verb in known if other not in (0, me)), (None, "also accesses")
-        )
+        rival = races.rival
+        if rival is None:  # Lanes of this instruction race with each other, and the last one has stored.
+            cell = int(cells[0])
+            rival = Rival(cell, int(ids[0]), int(races.writer[cell]), _VERBS[access.op], access.site)
         self.machine.findings.add(
             ("global_race", access.site, array.name),
             len(cells),
-            lambda: self._finding(array, access, cell, me, rival, verb),
+            lambda: self._finding(array, access, rival),
         )
 
-    def _finding(self, array, access, cell, me, rival, verb) -> Finding:
-        """Word the finding about ``me`` and ``rival``, ids of two threads.
-
-        The rival is None if it is not known.
-
-        ``verb``: what the rival does, if this thread writes.
-        """
-        who, block = self.machine.chunk.thread_of(me)
-        others = [] if rival is None else [self.machine.chunk.thread_of(rival)]
-        other = thread_name(*others[0]) if others else "another thread"
-        element, at = (
-            array.storage.element(array.storage.element_of_cell(cell)),
-            self.machine.sites[access.site],
-        )
-        does = "updates" if access.op == "atomic" else "writes"
+    def _finding(self, array, access, rival) -> Finding:
+        chunk, sites = self.machine.chunk, self.machine.sites
+        who, block = chunk.thread_of(rival.me)
+        other = chunk.thread_of(rival.thread)
+        element = array.storage.element(array.storage.element_of_cell(rival.cell))
+        at, began = sites[access.site], sites[rival.site]
+        does = _VERBS[access.op]
+        verb = f"also {rival.verb}" if rival.verb == does else rival.verb
+        where = "in the same line" if began.line == at.line else f"in line {began.line}"
+        outcome = "the result depends on which comes first."
         if access.op == "load":
-            message = (
-                f"{thread_name(who, block)} reads {place(array.name, element)}, and {other} writes it in the "
-                "same launch, in no defined order: the read may see the old value or the new one."
-            )
-        else:
-            message = (
-                f"{thread_name(who, block)} {does} {place(array.name, element)}, and {other} {verb} it, in "
-                "no defined order: the result depends on which comes first."
-            )
-        threads = [who, *(thread for thread, _ in others)]
-        message = message[0].upper() + message[1:]
+            outcome = "the read may see the old value or the new one."
+        if at.updates and began.updates:
+            outcome = lost_updates(array.name)
+        mine, theirs = thread_name(who, block), thread_name(*other)
+        message = (
+            f"{mine[0].upper()}{mine[1:]} {does} {place(array.name, element)}, and {theirs} {verb} it "
+            f"{where}, in no defined order: {outcome}"
+        )
+        threads = [who, other[0]]
         return Finding(
-            "global_race", at.line, message, array.name, element, block, threads, at.function, access.site
+            "global_race",
+            at.line,
+            message,
+            array.name,
+            element,
+            block,
+            threads,
+            at.function,
+            access.site,
+            other_line=began.line,
         )
 
     def pass_grid_barrier(self):

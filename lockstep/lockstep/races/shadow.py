@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lockstep.findings import Finding, equal_stores, place, thread_name
+from lockstep.findings import Finding, equal_stores, lost_updates, place, thread_name
 from lockstep.values.geometry import WARP
 from lockstep.values.lanes import Mask, Pattern
 
@@ -253,9 +253,10 @@ class SharedRaces:
             lack = "neither a barrier nor a syncwarp between them"
         elif machine.asynchronous:
             lack = "neither a barrier between them nor an mbarrier at which one arrives and the other waits"
-        message = (
-            f"{what} and {thread_name(other)} {verb[later.op]} it {then}, with {lack}: either may come first."
-        )
+        outcome = f", with {lack}: either may come first."
+        if all(site.updates for site in at):
+            outcome = f": {lost_updates(later.name)}"
+        message = f"{what} and {thread_name(other)} {verb[later.op]} it {then}{outcome}"
         return Finding(
             kind="shared_race",
             line=at[1].line,
@@ -474,6 +475,16 @@ class Now(NamedTuple):
     clock: int = 0
 
 
+class Rival(NamedTuple):
+    """The access with which a thread races at a cell: the other thread, what it does, and at which site."""
+
+    cell: int
+    me: int
+    thread: int
+    verb: str  # "reads", "writes" or "updates"
+    site: int
+
+
 def _pairs(cells, ids) -> np.ndarray:
     """Return one number for each pair of a cell and a thread."""
     return cells.astype(np.int64) << 32 | ids
@@ -482,7 +493,7 @@ def _pairs(cells, ids) -> np.ndarray:
 class GlobalRaces:
     """Shadow memory of global memory that the kernel writes: who wrote and read each cell."""
 
-    BYTES = 30  # per cell, in all of the arrays that `forget` makes
+    BYTES = 42  # per cell, in all of the arrays that `forget` makes
     _NO_THREAD = 0
 
     def __init__(self, block):
@@ -499,8 +510,13 @@ class GlobalRaces:
         self.site = np.zeros(block.size, np.int32)
         self.epoch = np.zeros(block.size, np.int32)
         self.read_epoch = np.zeros(block.size, np.int32)
+        self.read_site = np.zeros(block.size, np.int32)
+        self.other_reader = np.zeros(block.size, np.uint32)  # the last one besides the reader
+        self.other_read_site = np.zeros(block.size, np.int32)
         self.clock = np.zeros(block.size, np.int32)  # time on the clock of the writer's warp
         self.updaters = None  # 1: atomics by several threads of one block, 2: of several blocks
+        self.other_updater = self.other_update_site = None
+        self.rival: Rival | None = None  # of the first thread that raced in the last store or load
         self.read_clock = np.zeros(block.size, np.int32)
         self.alike: list[np.ndarray] = []  # stores of equal values, each by its cell and thread
 
@@ -556,8 +572,9 @@ class GlobalRaces:
         """
         bad = self._against_writers(cells, ids, now, atomic)
         overtaken = self._against_readers(cells, ids, now)
+        self._note_rival(cells, ids, bad, overtaken)
         if atomic or self.updaters is not None:
-            self._note_updaters(cells, ids, now, atomic)
+            self._note_updaters(cells, ids, site, now, atomic)
         self.writer[cells] = ids
         self.epoch[cells], self.site[cells], self.atomic[cells] = now.epoch, site, atomic
         self.clock[cells] = now.clock
@@ -579,10 +596,29 @@ class GlobalRaces:
             bad &= ~ordered
         return bad
 
-    def _note_updaters(self, cells, ids, now: Now, atomic):
+    def _note_rival(self, cells, ids, after, overtaken):
+        """Note with which access the first of these threads races, before a store takes its place."""
+        self.rival = None
+        if not (after.any() or overtaken.any()):
+            return
+        lane = int((after | overtaken).argmax())
+        cell, me = int(cells[lane]), int(ids[lane])
+        if after[lane]:
+            verb = "updates" if self.atomic[cell] else "writes"
+            known = [(self.writer, self.site), (self.other_updater, self.other_update_site)]
+        else:
+            verb, known = "reads", [(self.reader, self.read_site), (self.other_reader, self.other_read_site)]
+        for who, where in known:
+            if who is not None and int(who[cell]) not in (self._NO_THREAD, me):
+                self.rival = Rival(cell, me, int(who[cell]), verb, int(where[cell]))
+                return
+
+    def _note_updaters(self, cells, ids, site, now: Now, atomic):
         """Note whether several threads have updated an element atomically since it was last stored to."""
         if self.updaters is None:
             self.updaters = np.zeros(self.block.size, np.uint8)
+            self.other_updater = np.zeros(self.block.size, np.uint32)
+            self.other_update_site = np.zeros(self.block.size, np.int32)
         if not atomic:
             self.updaters[cells] = 0
             return
@@ -597,12 +633,16 @@ class GlobalRaces:
         self.updaters[cells[passed]] = 0
         others = known & (writer != ids) & ~(near & (self.epoch[cells] != now.epoch))
         np.maximum.at(self.updaters, cells[others], np.where(near[others], 1, 2).astype(np.uint8))
+        self.other_updater[cells[others]] = writer[others]
+        self.other_update_site[cells[others]] = self.site[cells[others]]
         order = np.lexsort((ids, cells))
         same = cells[order][1:] == cells[order][:-1]
         first, second = ids[order][:-1][same], ids[order][1:][same]
         level = np.where((first - 1) // now.per_block == (second - 1) // now.per_block, 1, 2)
         different = first != second
-        np.maximum.at(self.updaters, cells[order][1:][same][different], level[different].astype(np.uint8))
+        repeated = cells[order][1:][same][different]
+        np.maximum.at(self.updaters, repeated, level[different].astype(np.uint8))
+        self.other_updater[repeated], self.other_update_site[repeated] = first[different], site
 
     def _against_readers(self, cells, ids, now: Now):
         reader, many = self.reader[cells], self.many[cells]
@@ -612,9 +652,10 @@ class GlobalRaces:
             bad &= (many == 2) | ~self._ordered(ids, reader, epochs, clocks, now, many > 0)
         return bad
 
-    def load(self, cells, ids, now: Now):
+    def load(self, cells, ids, site, now: Now):
         per_block = now.per_block
         bad = self._against_writers(cells, ids, now)
+        self._note_rival(cells, ids, bad, np.zeros_like(bad))
         stale = (self.many[cells] == 1) & (self.read_epoch[cells] != now.epoch)  # a barrier in between
         self.many[cells[stale]] = 0
         reader = self.reader[cells]
@@ -625,12 +666,18 @@ class GlobalRaces:
             same_block = other & ~elsewhere & ~before
             self.many[cells[same_block]] = np.maximum(self.many[cells[same_block]], 1)
             self.many[cells[elsewhere]] = 2
+            self._note_other_readers(cells[other], reader[other], self.read_site[cells[other]])
         self.reader[cells] = ids
         several = self.reader[cells] != ids  # other lanes of this instruction read the cell too
         if several.any():
             self._several_at_once(cells[several], ids[several], per_block)
+            self._note_other_readers(cells[several], ids[several], site)
+        self.read_site[cells] = site
         self.read_epoch[cells], self.read_clock[cells] = now.epoch, now.clock
         return bad
+
+    def _note_other_readers(self, cells, readers, sites):
+        self.other_reader[cells], self.other_read_site[cells] = readers, sites
 
     def _several_at_once(self, cells, ids, per_block):
         same = (self.reader[cells] - 1) // per_block == (ids - 1) // per_block

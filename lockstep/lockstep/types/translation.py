@@ -179,6 +179,7 @@ class Translator:
         self.bindings: dict = {}
         self.passed: list = []
         self.spelled_out: dict = {}
+        self.updating: set = set()  # the ids of places that load and store one element in a statement
         self.local_shapes: list = []
         self.unset_sites: dict[int, str] = {}
         self.unset_reads, self.tracked, self.set_in = set(), set(), {}
@@ -368,7 +369,8 @@ class Translator:
             self.numbers[key] = number = next(_site_numbers)
             place = self.filename, node.col_offset
             constant = isinstance(node, ast.Subscript) and self._is_one_constant(node.slice)
-            self.sites[number] = Site(self.definition.name, node.lineno, op, stays, *place, constant)
+            updates = id(node) in self.updating
+            self.sites[number] = Site(self.definition.name, node.lineno, op, stays, *place, constant, updates)
         return self.numbers[key]
 
     def _is_one_constant(self, node) -> bool:
@@ -561,6 +563,7 @@ class Translator:
             kind, source = node.value.kind, node.value.value.id
             value = self._expression(f"_M.converted({kind!r}, _VALUE)", node, _VALUE=source)
             return self._assign_name(node.targets[0].id, value, node)
+        self._note_update(node)
         value = self._owned(node.value)
         if len(node.targets) == 1:
             return self._assign(node.targets[0], value, node)
@@ -569,6 +572,15 @@ class Translator:
         for target in node.targets:
             new += self._assign(target, self._expression(name, node), node)
         return new
+
+    def _note_update(self, node):
+        """Note the places where an assignment loads the element to which it stores."""
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript):
+            text = ast.unparse(target)
+            loads = [part for part in walk(node.value) if isinstance(part, ast.Subscript)]
+            same = [id(part) for part in loads if ast.unparse(part) == text]
+            self.updating |= {id(target), *same} if same else set()
 
     def _do_AnnAssign(self, node):
         return [] if node.value is None else self._assign(node.target, self._owned(node.value), node)
@@ -696,6 +708,7 @@ class Translator:
 
     def _augment_element(self, node):
         target = node.target
+        self.updating.add(id(target))
         if is_part(target.slice):
             name = ast.unparse(target.value)
             self._refuse(

@@ -23,13 +23,14 @@ class Frame:
 class Unit:
     """Lanes that run in lock-step: which of them are active, and where in the kernel they are."""
 
-    __slots__ = ("lanes", "mask", "phase", "site", "exits", "batch", "batched")
+    __slots__ = ("lanes", "mask", "phase", "site", "library_call", "exits", "batch", "batched")
 
     def __init__(self, lanes: Mask):
         self.lanes = lanes  # all of them
         self.mask = lanes  # the lanes that execute the current statement
         self.phase = 0  # syncwarps since the last barrier
         self.site: int | None = None  # the place in the source of the call that is executed
+        self.library_call: int | None = None  # the program's call of a library's function that is executed
         self.exits: Frame | None = None  # the call of the kernel; the lanes that return from it have exited
         self.batch: tuple[int, ...] = ()  # lengths of the loops whose iterations run at once
         self.batched: dict[str, int] = {}  # name of such a loop -> its place in ``batch``
