@@ -15,7 +15,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = _parser().parse_args(arguments)
     try:
         code = emulate(
-            given.program, given.arguments, gpu=given.gpu, module=given.module, as_json=given.as_json
+            given.program,
+            given.arguments,
+            gpu=given.gpu,
+            module=given.module,
+            as_json=given.as_json,
+            loop_seconds=given.loop_seconds,
         )
     except (LaunchError, FileNotFoundError) as error:
         sys.exit(f"{error}")
@@ -23,7 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def emulate(
-    target: str, arguments: Sequence[str], *, gpu: str | None, module: bool = False, as_json: bool = False
+    target: str,
+    arguments: Sequence[str],
+    *,
+    gpu: str | None,
+    module: bool = False,
+    as_json: bool = False,
+    loop_seconds: float | None = None,
 ) -> int:
     """Run a program and print a summary. Return its exit code, or 1 if that is 0 and there are errors.
 
@@ -38,7 +49,8 @@ def emulate(
         raise FileNotFoundError(f"There is no program {target}.")
     chosen = profile(gpu)
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-        outcome = run_program(target, arguments, gpu=chosen, module=module)
+        seconds = {} if loop_seconds is None else {"loop_seconds": loop_seconds}
+        outcome = run_program(target, arguments, gpu=chosen, module=module, **seconds)
     if as_json:
         print(json.dumps(_as_data(outcome), default=str))
     else:
@@ -52,6 +64,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Run a numba.cuda program without a GPU, count its accesses, find its mistakes.",
     )
     parser.add_argument("--gpu", help="the GPU whose limits hold, such as h200 (the default), ada or 8.6")
+    parser.add_argument(
+        "--loop-seconds", type=float, help="how long a while loop may run without a thread leaving it: 7"
+    )
     parser.add_argument("--json", dest="as_json", action="store_true", help="tell it as JSON, for machines")
     parser.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")
     parser.add_argument("program", help="a file, or with -m a module")

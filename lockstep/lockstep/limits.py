@@ -17,6 +17,7 @@ MAX_THREADS = 1024  # per block
 MAX_BLOCK = (1024, 1024, 64)  # threads along x, y and z
 MAX_GRID = (2**31 - 1, 65535, 65535)  # blocks along x, y and z
 MAX_STATIC_SHARED_BYTES = 48 * 1024  # per block, in arrays of fixed shape; a kernel must opt in to more
+MAX_LOCAL_BYTES = 512 * 1024  # per thread
 MAX_REGISTERS = 255  # per thread
 REGISTERS_PER_SM = 65536
 MAX_BLOCKS_PER_SM = 32

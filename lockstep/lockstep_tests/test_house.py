@@ -7,7 +7,7 @@ from pathlib import Path
 import lockstep
 from lockstep.machine.machine import Machine
 
-OPTIONS = {"counts_only": False, "step_limit": 1, "findings": None}
+OPTIONS = {"counts_only": False, "step_limit": 1, "loop_seconds": 1, "findings": None}
 PACKAGE, TESTS = Path(lockstep.__file__).parent, Path(__file__).parent
 
 

@@ -3,10 +3,12 @@
 import functools
 import itertools
 import operator
+import os
 import weakref
 
 import numpy as np
 
+from lockstep.launching.launch import MEMORY_LIMIT
 from lockstep.memory import garbage
 
 from .errors import OUT_OF_MEMORY, DriverError, unsupported
@@ -34,21 +36,30 @@ class Heap:
             raise TypeError(f"device memory holds numbers and records, no Python objects ({dtype})")
         strides = _strides(strides, shape, dtype, order)
         size = _extent(shape, strides, dtype.itemsize)
-        array = np.ndarray(shape, dtype, self._block(size), 0, strides)
+        array = np.ndarray(shape, dtype, self._block(size, filled=dtype.kind in "fcb"), 0, strides)
         if dtype.kind in "fc":
             array.fill(garbage.garbage_float(dtype))
         elif dtype.kind == "b":
             array.fill(True)
         return array
 
-    def _block(self, size: int) -> np.ndarray:
+    def _block(self, size: int, filled: bool) -> np.ndarray:
+        """Return memory that holds garbage, or anything if it will be ``filled``."""
         if size > self.free:
             raise DriverError(
                 OUT_OF_MEMORY,
                 f"{size:,} bytes do not fit: the emulated GPU has {self.capacity:,} bytes of memory, "
                 f"of which {self.taken:,} are taken",
             )
-        whole = np.full(max(size, 1), garbage.BYTE, np.uint8)
+        if size > MEMORY_LIMIT or self.taken + size > _half_of_this_machine():
+            raise unsupported(
+                f"another {size:,} bytes of device memory are too many to emulate: they would lie in this "
+                f"machine's memory, where {self.taken:,} are taken already. An array may have "
+                f"{MEMORY_LIMIT:,} bytes, and all together half of what the machine has"
+            )
+        whole = np.empty(max(size, 1), np.uint8)
+        if not filled:
+            whole.fill(garbage.BYTE)
         self.taken += size
         address = whole.ctypes.data
         self._blocks[address] = weakref.ref(whole)
@@ -76,6 +87,15 @@ class Heap:
         raise unsupported(
             "the memory of this array is not the emulated GPU's, so no kernel can reach it here"
         )
+
+
+@functools.cache
+def _half_of_this_machine() -> float:
+    """Return half of the bytes of this machine's memory, or infinity where the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+    except (AttributeError, OSError, ValueError):
+        return float("inf")
 
 
 def _shape(shape) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.errors import EmulatorError
+from lockstep.launching.launch import LOOP_SECONDS
 from lockstep.limits import Profile
 
 from .session import Session, emulated
@@ -35,14 +36,19 @@ class Outcome:
 
 
 def run_program(
-    target: str, arguments: Sequence[str] = (), *, gpu: str | Profile | None = None, module: bool = False
+    target: str,
+    arguments: Sequence[str] = (),
+    *,
+    gpu: str | Profile | None = None,
+    module: bool = False,
+    loop_seconds: float = LOOP_SECONDS,
 ) -> Outcome:
     """Run the file ``target``, or with ``module`` the module of that name, with these arguments.
 
     The program prints to the standard output and error as usual. Raises LaunchError for an unknown GPU, and
     KeyboardInterrupt if the user interrupts the program.
     """
-    with emulated(gpu) as session, _as_started(target, arguments, module):
+    with emulated(gpu, loop_seconds=loop_seconds) as session, _as_started(target, arguments, module):
         try:
             if module and importlib.util.find_spec(target) is None:
                 return Outcome(session, FAILED, f"there is no module named {target}")

@@ -11,7 +11,7 @@ from numba import cuda
 from numba.cuda import kernels
 
 from lockstep.errors import LimitExceeded
-from lockstep.launching.launch import STEP_LIMIT, emulate
+from lockstep.launching.launch import LOOP_SECONDS, STEP_LIMIT, emulate
 from lockstep.launching.report import Report
 from lockstep.limits import Profile, profile
 
@@ -67,9 +67,14 @@ class Session:
     """
 
     def __init__(
-        self, gpu: str | Profile | None = None, step_limit: int = STEP_LIMIT, as_compiled: bool = False
+        self,
+        gpu: str | Profile | None = None,
+        step_limit: int = STEP_LIMIT,
+        loop_seconds: float = LOOP_SECONDS,
+        as_compiled: bool = False,
     ):
-        self.gpu, self.step_limit, self.as_compiled = profile(gpu), step_limit, as_compiled
+        self.gpu, self.as_compiled = profile(gpu), as_compiled
+        self.step_limit, self.loop_seconds = step_limit, loop_seconds
         self.launches: list[Launch] = []
         self.times_read = False  # whether the program asked for the time between events
         self.heap = Heap(self.gpu.memory_bytes)
@@ -85,12 +90,19 @@ class Session:
         Raises what :func:`lockstep.emulate` raises, but DriverError in place of LimitExceeded.
         """
         grid, block = configured.griddim, configured.blockdim
-        limits = {"gpu": self.gpu, "step_limit": self.step_limit, "as_compiled": self.as_compiled}
+        limits = {"gpu": self.gpu, "step_limit": self.step_limit, "loop_seconds": self.loop_seconds}
         debug = bool(configured.dispatcher.targetoptions.get("debug"))
         with self._one_at_a_time:
             try:
                 report = emulate(
-                    function, grid, block, *args, shared_bytes=configured.sharedmem, debug=debug, **limits
+                    function,
+                    grid,
+                    block,
+                    *args,
+                    shared_bytes=configured.sharedmem,
+                    debug=debug,
+                    as_compiled=self.as_compiled,
+                    **limits,
                 )
             except LimitExceeded as error:
                 raise DriverError(INVALID_VALUE, str(error)) from None
@@ -157,16 +169,21 @@ def found_in(launches: Sequence[Launch]) -> list[Found]:
 
 @contextmanager
 def emulated(
-    gpu: str | Profile | None = None, *, step_limit: int = STEP_LIMIT, as_compiled: bool = False
+    gpu: str | Profile | None = None,
+    *,
+    step_limit: int = STEP_LIMIT,
+    loop_seconds: float = LOOP_SECONDS,
+    as_compiled: bool = False,
 ) -> Iterator[Session]:
     """Replace numba.cuda with the emulator in a block. Kernels run without a GPU, checked and counted.
 
     gpu: the GPU whose limits hold, such as "h200" (the default), "ada" or "8.6". step_limit: iterations that
-    any one loop of a kernel may run. as_compiled: every launch's report also has ``as_compiled``, the least
+    any one loop of a kernel may run. loop_seconds: how long a ``while`` loop without a counter may run if no
+    thread leaves it. as_compiled: every launch's report also has ``as_compiled``, the least
     that compiled code can access, which takes longer. The end of the block restores numba.cuda, also after an
     error. Raises LaunchError if the emulator does not know the GPU.
     """
-    session = Session(gpu, step_limit, as_compiled)
+    session = Session(gpu, step_limit, loop_seconds, as_compiled)
     end = begin(session)
     try:
         yield session

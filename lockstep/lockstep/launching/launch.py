@@ -45,6 +45,7 @@ from .report import Report
 from .silence import Silencing, allowed_in, allowed_kinds
 
 STEP_LIMIT = 1_000_000
+LOOP_SECONDS = 7.0
 CHUNK_LANES = 1 << 15  # lanes that run together: enough for NumPy to pay off, few enough for the caches
 FOLLOWED_LANES = 1 << 11  # lanes that run together where the emulator keeps every access
 CHUNK_ELEMENTS = 1 << 20  # elements of all local arrays in a chunk, few enough for the caches
@@ -63,6 +64,7 @@ def emulate(
     counts_only=False,
     watch=None,
     step_limit=STEP_LIMIT,
+    loop_seconds=LOOP_SECONDS,
     progress=None,
     gpu=None,
     allow=(),
@@ -84,6 +86,8 @@ def emulate(
         then be broadcast views such as ``np.broadcast_to(np.float32(0), (16384, 16384))``.
     watch : a :class:`Watch`, to record one block or warp access by access in ``report.trace``.
     step_limit : iterations that any one loop may run before the kernel is stopped.
+    loop_seconds : how many seconds of the processor a ``while`` loop without a counter may run before the
+        kernel is stopped, if no thread leaves it.
     progress : called with (blocks done, blocks in all) after every chunk of blocks.
     gpu : the GPU whose limits hold: "h200" (the default), "ada", "8.6"; see :func:`.limits.profile`.
     as_compiled : also find how little compiled code may access, for ``report.as_compiled`` and
@@ -119,6 +123,7 @@ def emulate(
             counts_only=counts_only,
             watch=watch,
             step_limit=step_limit,
+            loop_seconds=loop_seconds,
             progress=told,
             gpu=gpu,
             allow=allow,
@@ -142,6 +147,7 @@ class Options(NamedTuple):
     counts_only: bool
     watch: Watch | None
     step_limit: int
+    loop_seconds: float
     progress: Callable | None
     gpu: str | None
     allow: tuple
@@ -382,7 +388,8 @@ class Launch:
         self.gpu = profile(options.gpu)
         self.shared_bytes = _check_limits(self.grid, self.block, options.shared_bytes, self.gpu)
         self.counts_only, self.watch = options.counts_only, options.watch
-        self.progress, self.step_limit = options.progress, options.step_limit
+        self.progress = options.progress
+        self.step_limit, self.loop_seconds = options.step_limit, options.loop_seconds
         self.strict, self.debug = options.strict, options.debug
         self.bound = bind(self.function, self.counts_only)
         self.bound.require(self.gpu)
@@ -460,6 +467,7 @@ class Launch:
             self.shared_bytes,
             counts_only=self.counts_only,
             step_limit=self.step_limit,
+            loop_seconds=self.loop_seconds,
             findings=self.findings,
             warp_by_warp=self.bound.warp_by_warp,
             exact=way.exact,

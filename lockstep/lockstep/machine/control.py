@@ -1,10 +1,12 @@
 """Runs branches and loops in lock-step: a branch narrows the mask, and a loop ends when no lane is in it."""
 
 import sys
+from time import perf_counter, thread_time
 
 import numpy as np
 
 from lockstep.errors import DataDependent, KernelStopped, KernelTypeError
+from lockstep.findings import thread_name
 from lockstep.memory.storage import ARRAYS, DeviceArray, Unknown
 from lockstep.values import lanes
 from lockstep.values.dtypes import BOOL, INT64, UINT64
@@ -17,6 +19,7 @@ from .narrowing import Narrowing
 
 BATCH_LENGTH = 64  # most iterations of a loop that run at once
 BATCH_ELEMENTS = 1 << 22  # most lanes times iterations that run at once
+FEW_ITERATIONS = 500  # a loop that has run fewer since a lane left it is slow, and not endless
 PATIENCE = 1000  # iterations of a loop that may be waiting, after which others get a chance to run
 
 
@@ -42,6 +45,8 @@ class Loop:
         "effects",
         "polls",
         "changes",
+        "timed",
+        "look_at_clock",
     )
 
     def __init__(self, line, frame, mask, look_at):
@@ -54,6 +59,7 @@ class Loop:
         self.sparse = False  # few lanes are left: narrow the loop in this iteration
         self.aside = None  # what narrowing has put aside
         self.items = None  # (next value, end) of a range that differs from lane to lane
+        self.timed = self.look_at_clock = None  # (lanes, iterations, time) when somebody last left the loop
 
 
 class Control(Narrowing):
@@ -150,8 +156,33 @@ class Control(Narrowing):
 
     # ---- loops ----
 
-    def loop(self, line, frame, may_narrow=False) -> Loop:
-        return Loop(line, frame, self.unit.mask, self.look_every if may_narrow else None)
+    def loop(self, line, frame, may_narrow=False, timed=False) -> Loop:
+        loop = Loop(line, frame, self.unit.mask, self.look_every if may_narrow else None)
+        if timed:
+            self._begin_to_time(loop)
+        return loop
+
+    def _begin_to_time(self, loop):
+        mask = loop.live.array
+        lanes = None if mask is None else int(np.count_nonzero(mask))
+        loop.timed = lanes, loop.iterations, thread_time()
+        loop.look_at_clock = perf_counter() + self.loop_seconds
+
+    def _check_time(self, loop):
+        """Stop a loop that has run for ``loop_seconds`` without any lane having left it."""
+        lanes, iterations, since = loop.timed
+        spent, many = thread_time() - since, loop.iterations - iterations >= FEW_ITERATIONS
+        if spent < self.loop_seconds or not many:
+            loop.look_at_clock = perf_counter() + max(self.loop_seconds - spent, 0.1)
+            return
+        self._begin_to_time(loop)
+        if loop.timed[0] == lanes:
+            _, block, thread = self.reporter.first_lane(loop.live)
+            raise KernelStopped(
+                f"the loop in line {loop.line} has run for {spent:.0f} s and {loop.iterations:,} iterations "
+                f"without any thread having left it, {thread_name(thread, block)} among them: can its "
+                "condition become false? If it needs longer, raise loop_seconds (--loop-seconds)."
+            )
 
     def again(self, loop) -> bool:
         """Find the lanes that begin another iteration; return whether there are any."""
@@ -178,6 +209,8 @@ class Control(Narrowing):
 
     def _count_iteration(self, loop):
         loop.iterations += 1
+        if loop.timed is not None and perf_counter() > loop.look_at_clock:
+            self._check_time(loop)
         if loop.iterations == loop.look_at:
             loop.sparse = self.few_are_left(loop)
         if loop.iterations > self.step_limit:
@@ -277,13 +310,20 @@ class Control(Narrowing):
                 yield values.at(self, position)
 
     def _iterations(self, loop, values):
-        position, length = 0, _length(values)
+        position, length = 0, self._expected(loop, values)
         while position < length and self.again(loop):
             self._count_iteration(loop)
             loop.room = length - 1 - position
             yield values[position]
             position += 1 + loop.skip
             loop.skip = 0
+
+    def _expected(self, loop, values) -> int:
+        """Return how many values a loop runs over. With more than it may run, its time is limited as well."""
+        length = _length(values)
+        if length > self.step_limit:
+            self._begin_to_time(loop)
+        return length
 
     def _lane_iterations(self, loop, values):
         """Iterate over bounds that differ from lane to lane."""
@@ -316,7 +356,7 @@ class Control(Narrowing):
 
     def _batched_iterations(self, loop, name, values):
         level = len(self.unit.batch)
-        for start in range(0, _length(values), BATCH_LENGTH):
+        for start in range(0, self._expected(loop, values), BATCH_LENGTH):
             if not self.again(loop):
                 return
             part = values[start : start + BATCH_LENGTH]

@@ -1,9 +1,11 @@
 """Makes the arrays that a kernel declares: shared, local, and parts of dynamic shared memory."""
 
+import math
+
 import numpy as np
 
 from lockstep.errors import KernelTypeError, LimitExceeded
-from lockstep.limits import MAX_STATIC_SHARED_BYTES
+from lockstep.limits import MAX_LOCAL_BYTES, MAX_STATIC_SHARED_BYTES
 from lockstep.memory.storage import DeviceArray, LocalStorage, SharedStorage
 
 
@@ -17,14 +19,14 @@ class Declarations:
             return self._dynamic_array(site, dtype, alignment)
         array = self.chunk.shared_arrays.get(site)
         if array is None:
+            self._check_static_limit(_bytes(shape, dtype))
             array = self._declare(SharedStorage, site, shape, dtype)
             array.storage.alignment = alignment or dtype.itemsize
             self.chunk.shared_arrays[site] = array
-            self._check_static_limit()
         return array
 
-    def _check_static_limit(self):
-        taken, gpu = self.static_shared_bytes(), self.gpu
+    def _check_static_limit(self, more):
+        taken, gpu = self.static_shared_bytes() + -(-more // 16) * 16, self.gpu
         if taken > MAX_STATIC_SHARED_BYTES:
             raise LimitExceeded(
                 f"the kernel's shared arrays of fixed shape take {taken:,} bytes; "
@@ -67,7 +69,13 @@ class Declarations:
 
     def local_array(self, site, shape, dtype, alignment=None):
         """Make a ``cuda.local.array``, one per thread."""
-        return self._declare(LocalStorage, site, self.declared_shape(shape), dtype)
+        shape = self.declared_shape(shape)
+        if _bytes(shape, dtype) > MAX_LOCAL_BYTES:
+            raise LimitExceeded(
+                f"the local array {self.sites[site].op} takes {_bytes(shape, dtype):,} bytes per thread; "
+                f"a thread has at most {MAX_LOCAL_BYTES:,} bytes of local memory"
+            )
+        return self._declare(LocalStorage, site, shape, dtype)
 
     def _declare(self, kind, site, shape, dtype):
         storage = kind(dtype, shape, self.counts_only)
@@ -102,6 +110,10 @@ class Declarations:
         storage.slot, storage.start = site, start
         storage.alignment = int(np.gcd(buffer.storage.alignment, start * buffer.dtype.itemsize))
         return DeviceArray(self.sites[site].op, storage, buffer.dtype, shape)
+
+
+def _bytes(shape, dtype) -> int:
+    return math.prod(map(int, shape)) * dtype.itemsize
 
 
 def whole_shape(shape) -> tuple:

@@ -82,6 +82,7 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         *,
         counts_only,
         step_limit,
+        loop_seconds,
         findings,
         warp_by_warp=False,
         exact=frozenset(),
@@ -92,6 +93,7 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         log = Log(self.tallies) if counts_only else None
         super().__init__(grid, block, shared_bytes, sites={}, findings=findings, log=log)
         self.step_limit = step_limit  # iterations that a loop may run
+        self.loop_seconds = loop_seconds  # how long a loop without a counter may run if no lane leaves it
         self.warp_by_warp = warp_by_warp  # one block at a time, and one warp of it at a time
         self.unset_kinds: dict = {}  # site of a variable that may be unset -> its type, as kind_of names it
         self._shapes: dict = {}  # (rows, columns) of a chunk -> its geometry, what such chunks share

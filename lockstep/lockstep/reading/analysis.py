@@ -165,6 +165,32 @@ class Aliases:
 # ---- loops that may wait for other threads ----
 
 
+_TOWARDS = {  # comparison -> how a counter changes that comes closer to its end
+    ast.Lt: (ast.Add, ast.Mult, ast.LShift),
+    ast.LtE: (ast.Add, ast.Mult, ast.LShift),
+    ast.Gt: (ast.Sub, ast.FloorDiv, ast.Div, ast.RShift),
+    ast.GtE: (ast.Sub, ast.FloorDiv, ast.Div, ast.RShift),
+}
+
+
+def counts_to_its_end(loop: ast.While) -> bool:
+    """Tell whether the test of a loop compares a counter that its body moves towards the end."""
+    changes = {}
+    for node in walk(ast.Module(loop.body, [])):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            changes.setdefault(node.target.id, set()).add(type(node.op))
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
+            if ast.unparse(node.targets[0]) == ast.unparse(node.value.left):
+                changes.setdefault(ast.unparse(node.targets[0]), set()).add(type(node.value.op))
+    tests = loop.test.values if isinstance(loop.test, ast.BoolOp) else [loop.test]
+    return any(
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and bool(changes.get(test.left.id, set()) & set(_TOWARDS.get(type(test.ops[0]), ())))
+        for test in tests
+    )
+
+
 def hangs_on_memory(loop: ast.While, may_change) -> bool:
     """Tell whether the end of a loop depends on what it loads. ``may_change`` tells what is a load."""
     loose: set = set()

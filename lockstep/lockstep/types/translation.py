@@ -29,6 +29,7 @@ from lockstep.reading.analysis import (
     assigned_names,
     computed_size,
     contains_jump,
+    counts_to_its_end,
     folded,
     hangs_on_memory,
     is_part,
@@ -902,7 +903,11 @@ class Translator:
     def _do_While(self, node):
         counted = self._counted(node)
         loop = self._open_loop(node)
-        new = self._code(f"{loop} = _M.loop({node.lineno}, {self._frame()}{self._may_narrow(node)})", node)
+        new = self._code(
+            f"{loop} = _M.loop({node.lineno}, {self._frame()}{self._may_narrow(node)}"
+            f"{'' if counts_to_its_end(node) else ', timed=True'})",
+            node,
+        )
         idle = self._idle(loop, node)
         if idle:
             new += self._code(f"_M.may_wait({loop})", node)
