@@ -75,8 +75,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _as_data(outcome) -> dict:
-    ended = {"exit_code": outcome.exit_code, "stopped": outcome.stopped}
-    return {**outcome.session.as_dict(), **ended}
+    told = outcome.session.as_dict()
+    ok = told["ok"] and not outcome.stopped
+    return {**told, "ok": ok, "exit_code": outcome.exit_code, "stopped": outcome.stopped}
 
 
 def _tell(outcome) -> None:

@@ -1,5 +1,8 @@
 """Defines the exceptions that are raised when the emulator cannot run a kernel."""
 
+import functools
+import weakref
+
 DEBUG = "LOCKSTEP_DEBUG"  # if this environment variable is set, an EmulatorFault shows its traceback
 _SHOWN = 200  # an EmulatorFault quotes this many characters of the original message
 
@@ -45,11 +48,50 @@ class KernelTypeError(EmulatorError, TypeError):
 
 
 class KernelStopped(EmulatorError):
-    """The emulator stopped the kernel, as when a loop ran past the step limit. The arrays are unchanged."""
+    """The emulator stopped the kernel, as when a loop ran past the step limit. The arrays are unchanged.
+
+    ``findings`` has what was found before, each with its file.
+    """
+
+    findings: tuple = ()
+
+    def retold(self, text: str) -> "KernelStopped":
+        """Return the same error with another text."""
+        return _made(type(self), text)
 
 
 class KernelRaised(KernelStopped):
-    """A thread reached a ``raise``, or an ``assert`` that does not hold. The arrays are unchanged."""
+    """A thread reached a ``raise``, or an ``assert`` that does not hold. The arrays are unchanged.
+
+    With ``debug=True`` it is also of the kernel's own class of exception, as the one that Numba raises then.
+    """
+
+
+@functools.cache
+def _both(kind: type[Exception]) -> type[KernelRaised]:
+    return type(kind.__name__, (KernelRaised, kind), {"__str__": lambda self: self.args[0]})
+
+
+_remembered: weakref.WeakValueDictionary[str, type] = weakref.WeakValueDictionary()
+
+
+def remember_exception(kind: type[BaseException]) -> str:
+    """Keep a class of exceptions that a kernel raises; return the name under which translated code has it."""
+    key = f"{kind.__module__}.{kind.__qualname__}"
+    _remembered[key] = kind
+    return key
+
+
+def raised_as(key: str, text: str) -> KernelRaised:
+    """Return a KernelRaised that is also of the class that was remembered as ``key``."""
+    kind = _remembered.get(key)
+    return KernelRaised(text) if kind is None else _made(_both(kind), text)
+
+
+def _made(kind: type[KernelStopped], text: str) -> KernelStopped:
+    error = kind.__new__(kind, text)  # The program's own class may be made of other arguments.
+    error.args = (text,)
+    return error
 
 
 class Deadlock(KernelStopped):

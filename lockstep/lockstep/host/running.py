@@ -1,10 +1,13 @@
 """Runs a whole program on an emulated GPU, as ``python program.py arguments`` would run it."""
 
+import builtins
 import contextlib
 import importlib.util
 import runpy
 import sys
 import traceback
+import types
+import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +17,7 @@ from lockstep.launching.launch import LOOP_SECONDS
 from lockstep.limits import Profile
 
 from .session import Session, emulated
+from .summary import short
 
 FAILED = 1
 
@@ -54,15 +58,50 @@ def run_program(
                 return Outcome(session, FAILED, f"there is no module named {target}")
             if module:
                 runpy.run_module(target, run_name="__main__", alter_sys=True)
+            elif zipfile.is_zipfile(target) or Path(target).is_dir():
+                _run_folder(target)
             else:
-                runpy.run_path(target, run_name="__main__")
+                _run_file(Path(target).resolve())
         except SystemExit as end:
             return Outcome(session, *_exit(end.code))
+        except _NoProgram as error:
+            return Outcome(session, FAILED, str(error))
         except EmulatorError as error:
             return Outcome(session, FAILED, _sentence(error))
         except Exception as error:
             return Outcome(session, FAILED, "".join(traceback.format_exception(_of_program(error))).rstrip())
     return Outcome(session, 0)
+
+
+class _NoProgram(Exception):
+    """A file or folder that Python cannot run. Its text says why."""
+
+
+def _run_folder(target: str) -> None:
+    """Run the ``__main__.py`` of a folder or a zip file."""
+    try:
+        runpy.run_path(target, run_name="__main__")
+    except ImportError as error:
+        if "__main__" not in str(error):
+            raise
+        raise _NoProgram(f"{target} has no __main__.py, so Python cannot run it") from None
+
+
+def _run_file(path: Path) -> None:
+    """Run a file as ``python file`` does: as the module ``__main__``, with an absolute ``__file__``."""
+    try:
+        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        told = "".join(traceback.format_exception_only(error)).rstrip()
+        placed = getattr(error, "filename", None)  # Bytes of zeros are no text, so the error has no place.
+        raise _NoProgram(told if placed else f"{path} is no Python file. {told}") from None
+    program, before = types.ModuleType("__main__"), sys.modules["__main__"]
+    vars(program).update(__file__=str(path), __builtins__=builtins, __cached__=None)
+    sys.modules["__main__"] = program
+    try:
+        exec(code, vars(program))
+    finally:
+        sys.modules["__main__"] = before
 
 
 @contextlib.contextmanager
@@ -87,9 +126,9 @@ def _exit(code: object) -> tuple[int, str | None]:
 def _sentence(error: EmulatorError) -> str:
     """Return the emulator's message, with the line of the program at which the error was raised."""
     if hasattr(error, "line"):
-        return str(error)
+        return str(error).replace(error.filename, short(error.filename))
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
-    return f"{frames[-1].filename}, line {frames[-1].lineno}: {error}" if frames else str(error)
+    return f"{short(frames[-1].filename)}, line {frames[-1].lineno}: {error}" if frames else str(error)
 
 
 def _of_program(error: Exception) -> Exception:

@@ -10,7 +10,8 @@ from typing import Any
 from numba import cuda
 from numba.cuda import kernels
 
-from lockstep.errors import LimitExceeded
+from lockstep.errors import KernelStopped, LimitExceeded
+from lockstep.findings import Finding
 from lockstep.launching.launch import LOOP_SECONDS, STEP_LIMIT, emulate
 from lockstep.launching.report import Report
 from lockstep.limits import Profile, profile
@@ -19,6 +20,7 @@ from . import replacing, state, summary
 from .devices import Context, Device
 from .errors import INVALID_VALUE, DriverError
 from .heap import Heap
+from .workers import Workers
 
 _OF_NUMBA = {*cuda.__path__, *kernels.__path__}
 
@@ -35,6 +37,29 @@ class Launch:
     block: tuple[int, int, int]
     fixed_shared_bytes: int  # bytes of the shared arrays of fixed shape
     report: Report = field(repr=False)
+    stopped = None
+
+    def found(self) -> list[tuple[Finding, str]]:
+        """Return the findings, each with its file."""
+        return [(one, self.report.file_of(one)) for one in self.report.findings]
+
+
+@dataclass(frozen=True)
+class StoppedLaunch:
+    """A launch that was stopped before its end: what was found until then. It has no counts."""
+
+    kernel: str
+    file: str
+    line: int
+    launched_in: tuple[str, int]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    findings: tuple
+    stopped: str  # why
+
+    def found(self) -> list[tuple[Finding, str]]:
+        """Return the findings, each with its file."""
+        return [(one, one.file) for one in self.findings]
 
 
 @dataclass
@@ -62,7 +87,8 @@ class Found:
 class Session:
     """An emulated GPU and what has run on it since the session began.
 
-    ``launches`` has a :class:`Launch` for each launch, in order. ``findings`` has a :class:`Found` for each
+    ``launches`` has a :class:`Launch` for each launch that reached its end, in order, ``stopped`` a
+    :class:`StoppedLaunch` for each other that had begun. ``findings`` has a :class:`Found` for each
     problem, errors first. ``gpu`` is the GPU's profile. ``print(session)`` shows a summary.
     """
 
@@ -76,6 +102,8 @@ class Session:
         self.gpu, self.as_compiled = profile(gpu), as_compiled
         self.step_limit, self.loop_seconds = step_limit, loop_seconds
         self.launches: list[Launch] = []
+        self.stopped: list[StoppedLaunch] = []
+        self.workers = Workers()
         self.times_read = False  # whether the program asked for the time between events
         self.heap = Heap(self.gpu.memory_bytes)
         self.device = Device(self.gpu)
@@ -106,10 +134,14 @@ class Session:
                 )
             except LimitExceeded as error:
                 raise DriverError(INVALID_VALUE, str(error)) from None
-            code = function.__code__
-            place = (code.co_filename, code.co_firstlineno)
+            except KernelStopped as error:
+                what = (*_named(function), launched_in, grid, block)
+                self.stopped.append(StoppedLaunch(*what, error.findings, str(error)))
+                self.workers.tell(self.stopped[-1:], found_in)
+                raise
             fixed = report.shared_bytes - configured.sharedmem
-            self.launches.append(Launch(function.__name__, *place, launched_in, grid, block, fixed, report))
+            self.launches.append(Launch(*_named(function), launched_in, grid, block, fixed, report))
+            self.workers.tell(self.launches[-1:], found_in)
 
     def fixed_shared_bytes(self, function: Callable) -> int:
         """Return the bytes of a kernel's shared arrays of fixed shape, or 0 before its first launch."""
@@ -120,7 +152,9 @@ class Session:
 
     @property
     def findings(self) -> list[Found]:
-        return found_in(self.launches)
+        own = found_in([*self.launches, *self.stopped])
+        theirs = [Found(**one) for told in self.workers.told() for one in told["findings"]]
+        return _merged([*own, *theirs])
 
     @property
     def errors(self) -> list[Found]:
@@ -139,7 +173,12 @@ class Session:
         return summary.as_data(self)
 
 
-def found_in(launches: Sequence[Launch]) -> list[Found]:
+def _named(function: Callable) -> tuple[str, str, int]:
+    code = function.__code__
+    return function.__name__, code.co_filename, code.co_firstlineno
+
+
+def found_in(launches: Sequence[Launch | StoppedLaunch]) -> list[Found]:
     """Return the findings of launches, merged by place and kind, errors first, then in source order.
 
     In numba.cuda's own code, such as ``cuda.reduce``, errors become advice and advice is left out, because
@@ -148,8 +187,7 @@ def found_in(launches: Sequence[Launch]) -> list[Found]:
     together: dict[tuple, Found] = {}
     latest: dict[tuple, Launch] = {}  # A launch may have a finding twice, but must count once.
     for launch in launches:
-        for one in launch.report.findings:
-            file = launch.report.file_of(one)
+        for one, file in launch.found():
             severity = one.severity
             if os.path.dirname(file) in _OF_NUMBA:
                 if severity == "advice":
@@ -164,7 +202,21 @@ def found_in(launches: Sequence[Launch]) -> list[Found]:
                 known.count += one.count
                 known.launches += latest[key] is not launch
             latest[key] = launch
-    return sorted(together.values(), key=lambda found: (found.severity != "error", found.file, found.line))
+    return sorted(together.values(), key=_rank)
+
+
+def _rank(found: Found) -> tuple:
+    return found.severity != "error", found.file, found.line
+
+
+def _merged(findings: Sequence[Found]) -> list[Found]:
+    """Add up what several processes have found of the same kind at the same place."""
+    together: dict[tuple, Found] = {}
+    for one in findings:
+        known = together.setdefault((one.kind, one.file, one.function, one.line, one.array, one.message), one)
+        if known is not one:
+            known.count, known.launches = known.count + one.count, known.launches + one.launches
+    return sorted(together.values(), key=_rank)
 
 
 @contextmanager

@@ -12,7 +12,8 @@ def as_data(session: Any) -> dict[str, Any]:
         "gpu": session.gpu.name,
         "compute_capability": list(session.gpu.compute_capability),
         "ok": session.ok,
-        "launches": [_launch_data(launch) for launch in session.launches],
+        "launches": [_launch_data(launch) for launch in (*session.launches, *session.stopped)],
+        "launches_in_workers": _in_workers(session),
         "findings": [vars(found) for found in session.findings],
         "notes": list(notes(session)),
     }
@@ -27,15 +28,27 @@ def _launch_data(launch: Any) -> dict[str, Any]:
         "launched_in": {"file": file, "line": line},
         "grid": list(launch.grid),
         "block": list(launch.block),
-        "shared_bytes": launch.report.shared_bytes,
-        "counts": launch.report.totals(),
+        **({"stopped": launch.stopped} if launch.stopped else _counts(launch.report)),
     }
+
+
+def _counts(report: Any) -> dict[str, Any]:
+    return {"shared_bytes": report.shared_bytes, "counts": report.totals()}
+
+
+def _in_workers(session: Any) -> int:
+    return sum(told["launches"] for told in session.workers.told())
 
 
 def notes(session: Any) -> Iterator[str]:
     """Yield sentences that a reader must know before trusting the numbers."""
     if session.times_read:
         yield from TIMES
+    if many := _in_workers(session):
+        yield f"{_number(many, 'launch')} ran in forked processes: findings are listed, and no counts."
+    for launch in session.stopped:
+        place = f"{short(launch.file)}:{launch.line}"
+        yield f"A launch of {launch.kernel} ({place}) was stopped before its end, so it has no counts."
 
 
 def as_text(session: Any) -> str:
@@ -48,14 +61,17 @@ def as_text(session: Any) -> str:
 
 
 def _total(session: Any, found: Sequence) -> str:
-    kernels = {(launch.file, launch.line, launch.kernel) for launch in session.launches}
+    kernels = {(launch.file, launch.line, launch.kernel) for launch in (*session.launches, *session.stopped)}
     errors = sum(one.severity == "error" for one in found)
     told = [_number(errors, "error")] if errors else []
     told += [f"{_number(len(found) - errors, 'piece')} of advice"] if len(found) > errors else []
-    if not session.launches:
+    launches = [*session.launches, *session.stopped]
+    if not launches and not _in_workers(session):
         return f"no kernel was launched on the emulated {session.gpu.name}"
+    if not launches:
+        return f"launches in forked processes only: {' and '.join(told) or 'nothing found wrong'}"
     return (
-        f"{_number(len(session.launches), 'launch')} of {_number(len(kernels), 'kernel')} on an emulated "
+        f"{_number(len(launches), 'launch')} of {_number(len(kernels), 'kernel')} on an emulated "
         f"{session.gpu.name}: {' and '.join(told) or 'nothing found wrong'}"
     )
 

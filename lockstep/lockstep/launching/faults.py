@@ -2,6 +2,7 @@
 
 import ast
 import os
+import signal
 import traceback
 import types
 from collections.abc import Callable
@@ -35,12 +36,19 @@ class OwnFaults:
     def __exit__(self, kind, error, trace):
         if not isinstance(error, Exception) or isinstance(error, (EmulatorError, MemoryError)):
             return
-        if error is self._foreign:
+        if error is self._foreign or _raised_by_a_handler(trace):
             return
         fault = _told(error, *_place(trace, self.function))
         if os.environ.get(DEBUG):
             raise fault from error
         raise fault.with_traceback(lines_of_kernels(trace)) from None
+
+
+def _raised_by_a_handler(trace: types.TracebackType) -> bool:
+    """Tell whether an error comes from one of the program's handlers of signals, such as a timer's."""
+    handlers = map(signal.getsignal, signal.valid_signals())
+    codes = {getattr(handler, "__code__", None) for handler in handlers} - {None}
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(trace))
 
 
 def guarded(method):

@@ -3,7 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -132,7 +132,11 @@ def emulate(
             debug=debug,
         )
         launch = Launch(function, declared, grid, block, args, options)
-        report = launch.run()
+        try:
+            report = launch.run()
+        except KernelStopped as stopped:
+            stopped.findings = launch.found_so_far()
+            raise
     for callee in launch.bound.callees:
         compiled.keep(callee.dispatcher, callee.called_with)
     if dispatcher is not function and not declared:
@@ -498,6 +502,11 @@ class Launch:
             return None
         return way._replace(exact=frozenset(exact), examined=frozenset(machine.suspects))
 
+    def found_so_far(self) -> tuple:
+        """Return the findings of a launch that was stopped, each with its file."""
+        found = self.findings.listed()
+        return tuple(replace(one, file=one.file or self.bound.sites[one.site].file) for one in found)
+
     def _with_cause(self, stopped):
         errors = [finding for finding in self.findings.listed() if finding.severity == "error"]
         if not errors:
@@ -505,7 +514,7 @@ class Launch:
         first = errors[0]
         several = len({site.function for site in self.bound.sites.values()}) > 1
         where = f"line {first.line}{f' of {first.function}' if several else ''}"
-        caused = type(stopped)(f"{stopped} Found before that: {where}: {first.message}")
+        caused = stopped.retold(f"{stopped} Found before that: {where}: {first.message}")
         caused.__cause__ = stopped
         return caused.with_traceback(stopped.__traceback__)
 

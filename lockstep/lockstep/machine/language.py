@@ -1,8 +1,10 @@
 """Carries out the rest of Python's syntax: ``is``, ``in``, chained comparisons, exceptions."""
 
+import builtins
+
 import numpy as np
 
-from lockstep.errors import KernelRaised, KernelTypeError
+from lockstep.errors import KernelRaised, KernelTypeError, raised_as, remember_exception
 from lockstep.findings import thread_name
 from lockstep.memory.storage import DeviceArray, Unknown
 from lockstep.values import lanes
@@ -105,8 +107,11 @@ class Language:
         self.raise_(site, kind, text)
         self.unit.mask = saved
 
-    def raise_(self, site, kind, text):
-        """Carry out ``raise kind(text)``, which stops the kernel if a thread reaches it."""
+    def raise_(self, site, kind, text, key=None):
+        """Carry out ``raise kind(text)``, which stops the kernel if a thread reaches it.
+
+        ``key`` is the name under which :mod:`lockstep.errors` remembers the class; None for one of Python's.
+        """
         if not self.unit.mask.any:
             return
         active = True if self.unit.mask.array is None else self.unit.mask.array
@@ -114,9 +119,9 @@ class Language:
         exists = self.chunk.geometry.all_threads.array
         here = np.broadcast_to(active, shape) & (True if exists is None else exists)
         *_, row, column, linear = (int(axis[0]) for axis in here.nonzero())
-        name = thread_name(
-            self.chunk.geometry.thread_coordinates(linear), self.chunk.block_coordinates(row, column)
-        )
+        thread = self.chunk.geometry.thread_coordinates(linear)
+        block = self.chunk.block_coordinates(row, column)
+        name = thread_name(thread, block)
         what = f"{kind}: {text}" if text else kind
         sentence = f"{name[0].upper()}{name[1:]} raises {what} in line {self.sites[site].line}."
         if not self.debug:
@@ -124,7 +129,9 @@ class Language:
                 " On a GPU, a kernel that is compiled without debug=True does not tell: the thread just ends "
                 "there."
             )
-        raise KernelRaised(sentence)
+            raise KernelRaised(sentence)
+        sentence += f" (tid={list(thread)} ctaid={list(block)}: {text})"  # as Numba's message has it
+        raise raised_as(key or remember_exception(getattr(builtins, kind)), sentence)
 
     kind_of = staticmethod(kind_of)
 

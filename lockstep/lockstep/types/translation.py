@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lockstep.errors import UndefinedName, UnsupportedKernel
+from lockstep.errors import UndefinedName, UnsupportedKernel, remember_exception
 from lockstep.frozen import original
 from lockstep.library.cuda_api import BUILTINS, Special, is_lanewise
 from lockstep.machine.machine import Site
@@ -541,16 +541,28 @@ class Translator:
         given = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if given is None or node.cause is not None:
             self._refuse(node, "only `raise` with an exception is supported in a kernel, without `from`")
-        if not self._is_exception(given):
-            self._refuse(node, f"{ast.unparse(given)} is not an exception, so it cannot be raised")
+        kind = self._exception(given)
         arguments = node.exc.args if isinstance(node.exc, ast.Call) else []
         text = ", ".join(map(_text, arguments))
-        return self._code(f"_M.raise_({self._site(node, 'raise')}, {ast.unparse(given)!r}, {text!r})", node)
+        site, key = self._site(node, "raise"), remember_exception(kind)
+        return self._code(f"_M.raise_({site}, {ast.unparse(given)!r}, {text!r}, {key!r})", node)
 
-    def _is_exception(self, node) -> bool:
-        spaces = (self.function.__globals__, vars(builtins))
-        value = next((s[node.id] for s in spaces if isinstance(node, ast.Name) and node.id in s), None)
-        return isinstance(value, type) and issubclass(value, BaseException)
+    def _exception(self, node) -> type[BaseException]:
+        """Return the exception that an expression names. Refuse any other."""
+        value, chain = None, self._chain(node)
+        if chain is not None:
+            closure = inspect.getclosurevars(self.function)
+            spaces = (closure.nonlocals, self.function.__globals__, vars(builtins))
+            root, path = chain
+            space = next((space for space in spaces if root in space), None)
+            if space is None:
+                self._refuse_name(node, root)
+            value = space[root]
+            for part in path:
+                value = getattr(value, part, None)
+        if not (isinstance(value, type) and issubclass(value, BaseException)):
+            self._refuse(node, f"{ast.unparse(node)} is not an exception, so it cannot be raised")
+        return value
 
     def _do_Expr(self, node):
         if isinstance(node.value, ast.Constant):
