@@ -158,7 +158,7 @@ def shapes(a, o):
     wide = a.reshape((2, 2, 16))
     o[i, 0] = turned[0, i] + turned[i, 0] + turned[:, 1][i]
     o[i, 1] = flat[i] + folded[3, i] + wide[1, 0, i]
-    o[i, 2] = a.ravel()[9] + a.flat[10] + a[i].ravel()[1]
+    o[i, 2] = a.reshape(a.size)[9] + a.flat[10] + a[i].flat[1]
     o[i, 3] = a.ndim + 10 * a.size + len(a)
     o[i, 4] = a.strides[0] + a.strides[1] + 1000 * a.itemsize + a.nbytes
     o[i, 5] = a.transpose()[2, i] + a[i : i + 1].T[3, 0]

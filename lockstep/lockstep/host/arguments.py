@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lockstep.launching.launch import refuse_masked
+
 from .arrays import as_cuda_array, auto_device, is_on_device, memory_of
 from .streams import default_stream
 
@@ -39,6 +41,7 @@ def on_device(value, back: list[Callable[[], None]]):
         return _copied(value, back)
     if is_on_device(value):
         return memory_of(value)
+    refuse_masked(value)
     if isinstance(value, np.ndarray):
         return _copied(InOut(value), back)
     if isinstance(value, tuple):

@@ -23,7 +23,7 @@ from lockstep.errors import (
 )
 from lockstep.frozen import has_constants, original
 from lockstep.library import signatures
-from lockstep.limits import MAX_BLOCK, MAX_GRID, MAX_THREADS, profile
+from lockstep.limits import CONSTANT_BYTES, MAX_BLOCK, MAX_GRID, MAX_THREADS, profile
 from lockstep.machine.language import same_tuple
 from lockstep.machine.machine import Machine
 from lockstep.memory.records import Records
@@ -188,6 +188,7 @@ class BoundFunction:
     dispatcher: object = None  # set for a device function whose constants depend on its argument types
     called_with: set = field(default_factory=set)  # the combinations of argument types that calls had
     earlier: dict = field(default_factory=dict)  # argument types -> the function with its earlier constants
+    constants: dict = field(default_factory=dict)  # id of an array from outside -> its bytes
     uncalled: list = field(default_factory=list)  # sentences about barriers that it names and does not call
     of_library: bool = False  # whether it belongs to a library, and the kernel does not
     recursive: bool = False
@@ -310,6 +311,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
                 raise UnsupportedKernel("a kernel cannot call itself; only device functions can", *here)
             callees[root, path] = value
         space[name] = _with_arrays(value, ".".join((root, *path)), counts_only)
+        bound.constants |= _constants(value)
         bound.warp_by_warp |= getattr(value, "warp_by_warp", False)
         bound.meets_grid |= getattr(value, "meets_grid", False)
         if isinstance(value, Emulation) and value.needs > (0, 0):
@@ -333,6 +335,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
     for callee in others:
         bound.sites |= callee.sites
         bound.needs += callee.needs
+        bound.constants |= callee.constants
         bound.uncalled += [told for told in callee.uncalled if told not in bound.uncalled]
         bound.callees += (callee, *callee.callees) if callee.dispatcher is not None else callee.callees
         bound.allowed += [comment for comment in callee.allowed if comment not in bound.allowed]
@@ -376,6 +379,14 @@ def _with_arrays(value, name: str, counts_only: bool):
     return value
 
 
+def _constants(value) -> dict[int, int]:
+    """Return id -> bytes of the arrays in a value from outside the kernel."""
+    if isinstance(value, Constant):
+        return {id(value.array): value.array.nbytes}
+    parts = value if isinstance(value, tuple) else ()
+    return {key: size for part in parts for key, size in _constants(part).items()}
+
+
 def _named_parts(values: tuple, name: str) -> list:
     """Return (part, name) for each part of a tuple or named tuple."""
     fields = getattr(values, "_fields", None)
@@ -397,6 +408,11 @@ class Launch:
         self.strict, self.debug = options.strict, options.debug
         self.bound = bind(self.function, self.counts_only)
         self.bound.require(self.gpu)
+        if (taken := sum(self.bound.constants.values())) > CONSTANT_BYTES:
+            raise LimitExceeded(
+                f"the arrays from outside the kernel take {taken:,} bytes of constant memory, where Numba "
+                f"puts them; the limit is {CONSTANT_BYTES:,}: pass a large array as an argument"
+            )
         self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
         self.printed: list[str] = []  # the lines that the kernel printed
         self.silencing = Silencing(self.bound.allowed, allowed_kinds(options.allow))
@@ -716,9 +732,18 @@ def _check_arguments(bound: BoundFunction, name: str, args, declared) -> list:
     return [_check_argument(name, value) for name, value in zip(wanted, arguments)]
 
 
+def refuse_masked(value):
+    """Refuse a masked array as an argument, because a kernel would not see its mask."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise LaunchError(
+            "an argument is a masked array, and Numba takes none: pass its .filled(...) or its .data"
+        )
+
+
 def _check_argument(name, value):
     if isinstance(value, np.ndarray) and value.dtype.fields:
         value = Records(name, value)
+    refuse_masked(value)
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biufc" or value.dtype.char in "gG":  # "g" and "G" have 80 bits per float.
             raise LaunchError(

@@ -11,7 +11,7 @@ from lockstep.machine.arithmetic import CONSTANTS, require_real
 from lockstep.machine.barriers import GRID
 from lockstep.machine.iterables import ITERABLES
 from lockstep.registry import Emulation, Type, spelled
-from lockstep.values.dtypes import BOOL, FLOAT16, INT64, dtype_of
+from lockstep.values.dtypes import BOOL, FLOAT16, FLOAT64, INT64, dtype_of
 from lockstep.values.geometry import Coordinates
 from lockstep.values.lanes import Lanes
 
@@ -100,12 +100,14 @@ def _grid(machine, dimensions):
 
 
 def _gridsize(machine, dimensions):
+    if dimensions not in (1, 2, 3):
+        raise KernelTypeError(f"cuda.gridsize() takes 1, 2 or 3, not {dimensions}")
     sizes = tuple(g * b for g, b in zip(machine.grid, machine.block))[:dimensions]
     return sizes[0] if dimensions == 1 else sizes
 
 
 def _dtype(kind) -> np.dtype:
-    if isinstance(kind, Type):
+    if isinstance(kind, Type) and not isinstance(kind, Conversion):
         return kind.dtype
     with suppress(TypeError):  # A dtype may be given as "float32", or as NumPy's "f4".
         if isinstance(kind, str) and np.dtype(kind).name in TYPES:
@@ -164,9 +166,18 @@ def _lower_lanes(machine):
     return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1), 0, UINT32)
 
 
+def _first_set(machine, x):
+    """Emulate ``cuda.ffs``, which unlike ``popc`` and ``clz`` takes no float."""
+    if (dtype_of(x) or BOOL).kind not in "iu":
+        raise KernelTypeError(f"cuda.ffs() takes an integer, not {machine.kind_of(x)}")
+    return CUDA_FUNCTIONS["ffs"](machine, x)
+
+
 def _fma(machine, site, x, y, z):
-    for number in (x, y, z):
-        require_real(dtype_of(number) or BOOL, "cuda.fma()")
+    """Emulate ``cuda.fma``, which takes floats of one type. Numba casts all other numbers to float64."""
+    kinds = [require_real(dtype_of(number) or BOOL, "cuda.fma()") for number in (x, y, z)]
+    if len(set(kinds)) > 1 or kinds[0].kind in "biu":
+        x, y, z = (machine.cast(FLOAT64, number) for number in (x, y, z))
     return machine.fma(site, x, y, z)
 
 
@@ -208,8 +219,8 @@ _ATOMICS = ("add", "sub", "max", "min", "nanmax", "nanmin", "and_", "or_", "xor"
 
 CUDA = {
     **WARP_CALLS,
-    "grid": Emulation(_grid),
-    "gridsize": Emulation(_gridsize),
+    "grid": Emulation(_grid, kind="of_literal"),
+    "gridsize": Emulation(_gridsize, kind="of_literal"),
     "warpsize": np.int32(32),
     "shared.array": _array("shared_array"),
     "local.array": _array("local_array"),
@@ -237,11 +248,14 @@ CUDA = {
     **{name: Special(code) for name, code in _SPECIALS.items()},
     **{f"atomic.{name}": _atomic(name) for name in _ATOMICS},
     **{name: Emulation(function) for name, function in (CUDA_FUNCTIONS | LIBDEVICE).items()},
+    "ffs": Emulation(_first_set),
 }
 
 _INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _VECTORS = {f"{name}x": name for name in (*_INTEGERS, "float32", "float64")}
-_VECTORS |= {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32"}
+_C_NAMES = {"char": np.int8, "short": np.int16, "int": np.int32, "long": np.int_, "longlong": np.longlong}
+_C_NAMES |= {f"u{name}": np.dtype(f"u{np.dtype(kind).name}") for name, kind in _C_NAMES.items()}
+_VECTORS |= _C_NAMES | {"float": "float32", "double": "float64"}
 CUDA |= {f"{name}{n}": VectorType(dtype, n) for name, dtype in _VECTORS.items() for n in (1, 2, 3, 4)}
 
 # ---- types, under the names of numba, numba.types and NumPy ----

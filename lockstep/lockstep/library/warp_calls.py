@@ -14,7 +14,7 @@ from lockstep.findings import Finding, thread_name
 from lockstep.memory.garbage import garbage
 from lockstep.memory.storage import Unknown
 from lockstep.registry import Emulation
-from lockstep.values.dtypes import BOOL
+from lockstep.values.dtypes import BOOL, dtype_of
 from lockstep.values.geometry import WARP
 from lockstep.values.lanes import Lanes, Pattern, from_values
 
@@ -237,6 +237,12 @@ def _vote(outcome, dtype):
     """Return a vote. ``outcome`` takes the bits of the lanes whose predicate is true, and of all voters."""
 
     def vote(machine, call, mask, predicate):
+        kind = dtype_of(predicate)
+        if kind is None or kind.kind not in "biu":
+            raise KernelTypeError(
+                f"cuda.{call.name}() takes a boolean or an integer, not {machine.kind_of(predicate)}: "
+                "pass a comparison"
+            )
         predicate = machine.truth(predicate)
         true = predicate if type(predicate) is bool else predicate.pattern.array
         shape, active, members = _members(machine, call, mask, true)

@@ -199,6 +199,8 @@ class MemoryAccess:
             if type(position) is int:
                 offset += position * stride
             elif type(position) is Lanes:
+                if position.dtype is BOOL:
+                    raise KernelTypeError("an index must be an integer, not a boolean: pass int(...)")
                 offset += position.offset * stride
                 part = lanes.scaled(position.pattern, stride)
                 pattern = part if pattern is None else lanes.joint("+", pattern, part, _sum(pattern, part))

@@ -80,7 +80,7 @@ class Elements:
             raise DataDependent(
                 "an index depends on loaded data, so accesses cannot be counted without running the kernel"
             )
-        if isinstance(position, (int, np.integer, np.bool_)):
+        if isinstance(position, (int, np.integer)) and not isinstance(position, bool):
             return int(position)
         raise KernelTypeError(f"an index must be an integer, not {kind_of(position)}")
 

@@ -16,6 +16,7 @@ from lockstep.registry import Type
 from lockstep.values import lanes
 from lockstep.values.complex_numbers import component
 from lockstep.values.dtypes import BOOL, INT64, dtype_of
+from lockstep.values.geometry import Coordinates
 from lockstep.values.lanes import ZERO, Lanes, Pattern
 
 from .elements import kind_of
@@ -64,6 +65,8 @@ class Views:
         return row
 
     def _new_part(self, site, base, given) -> DeviceArray:
+        if given == (None,):
+            raise KernelTypeError("Numba takes None as an index only beside others: write x[None, :]")
         index = _without_ellipsis(base, given)
         start, shape, strides, escapes = [], [], [], base.escapes
         for part in index:
@@ -119,8 +122,9 @@ class Views:
             return getattr(value, name)
         if name in ("real", "imag") and dtype_of(value) is not None:
             return self.component(value, name)
-        if hasattr(value, "parts") and hasattr(value, name):
-            return getattr(value, name)
+        if (hasattr(value, "parts") or isinstance(value, Coordinates)) and name in ("x", "y", "z", "w"):
+            if hasattr(value, name):
+                return getattr(value, name)
         if isinstance(value, Type) and name == "type":
             return value
         raise KernelTypeError(
@@ -223,7 +227,9 @@ class Views:
         return array.changed(shape=shape, strides=strides, layout=layout)
 
     def _ravel(self, site, array):
-        return self._flattened(array, ".ravel()")
+        raise KernelTypeError(
+            f"Numba compiles no ravel() in a kernel: write {array.name}.reshape({array.name}.size)"
+        )
 
     def _flattened(self, array, what) -> DeviceArray:
         if array.layout != "C":

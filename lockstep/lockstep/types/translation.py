@@ -377,9 +377,10 @@ class Translator:
     def _is_one_constant(self, node) -> bool:
         """Tell whether an index is one integer that Numba knows: a literal, or a name for one."""
         if isinstance(node, ast.Name) and node.id in self.locals:
-            if node.id in self.parameters:
+            name = variable_of(node.id)
+            if name in self.parameters:
                 return False
-            given = self.only_values().get(node.id, [])
+            given = self.only_values().get(name, [])
             return len(given) == 1 and given[0] is not None and self._is_constant_outside(given[0])
         return self._is_constant_outside(node)
 
@@ -1278,6 +1279,12 @@ class Translator:
                 return ast.Constant(number)
         if kind in ("shared_array", "local_array"):
             self._check_shape(node, kind)
+        if kind == "of_literal" and not all(self._is_one_constant(a) or _is_ndim(a) for a in node.args):
+            self._refuse(
+                node,
+                f"{ast.unparse(node.func)}() takes a literal number of dimensions, 1, 2 or 3, not "
+                f"{', '.join(map(ast.unparse, node.args))}",
+            )
         return self._call(node, callee, function)
 
     def _call(self, node, callee, function):
@@ -1412,6 +1419,10 @@ def place_all(node, line: int):
         node.col_offset = node.end_col_offset = 0
     for child in children(node):
         place_all(child, line)
+
+
+def _is_ndim(node) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "ndim"
 
 
 def _stored_here(node):
