@@ -72,7 +72,7 @@ def _check_numbers(run: Move) -> None:
 
 
 def _too_far(run: Move) -> str:
-    """The step of the learner's loop over the tile's rows, as it is written; "" where there is none."""
+    """Return the step of the learner's loop over the tile's rows, as written; "" if there is no such loop."""
     ranges = (call for loop in run.written.loops for call in loop.over.calls("range"))
     return next((each.at(2) for each in ranges if each.at(1) == "BM"), "")
 
@@ -95,7 +95,7 @@ def _out_of_bounds(finding: Finding, run: Move) -> str | None:
 
 
 def _swapped(run: Move) -> bool:
-    """Whether a quotient is multiplied by four, as only the column is, beside a remainder of the same two."""
+    """Tell whether a quotient is multiplied by four, as only the column should be, beside its remainder."""
     remainders = [_operands(each) for each in run.written.operations("%")]
     times_four = [each for each in run.written.operations("*") if "4" in _operands(each)]
     return any(

@@ -94,7 +94,7 @@ class Fetch:
 
     @property
     def whole(self) -> Problem:
-        """Two rows of two blocks, three tiles along k, rows that begin at sectors."""
+        """Return a problem of two rows of two blocks and three tiles along k, whose rows begin at sectors."""
         return Problem(2 * self.tiles.BM, 2 * BN, 3 * self.tiles.BK, row_multiple=8)
 
     def problems(self) -> list[Problem]:
@@ -120,7 +120,7 @@ class Fetch:
         return f"In the problem {trial.problem}; BM = {self.tiles.BM}, BK = {self.tiles.BK}."
 
     def goes_one_too_far(self) -> str:
-        """The learner's comparison with m or k by `<=`, in words; "" where there is none."""
+        """Return the learner's comparison with m or k by `<=`, in words; "" if there is none."""
         for asked in self.written.comparisons:
             end = asked.right.text
             if asked.sign == "<=" and end in self.written.parameters[:2]:
@@ -128,7 +128,9 @@ class Fetch:
         return ""
 
     def asks_the_wrong_end(self) -> str:
-        """The learner's comparison of a row with k or of a column with m, in words; "" for none."""
+        """Return the learner's comparison of a row with k or of a column with m, in words; "" if there is
+        none.
+        """
         m, k, _, row0, k0 = self.written.parameters[:5]
         rows, columns = self.written.made_from(row0), self.written.made_from(k0)
         for asked in self.written.comparisons:
@@ -141,12 +143,12 @@ class Fetch:
         return ""
 
     def counts_anew(self) -> bool:
-        """Whether the learner's threads take their number along x only; blocks here are two-dimensional."""
+        """Tell whether the learner numbers threads along x only, although blocks are two-dimensional."""
         read = self.written.texts
         return bool({"cuda.threadIdx.x", "cuda.grid(1)"} & read) and "cuda.threadIdx.y" not in read
 
     def leaves_out_k0(self) -> str:
-        """The learner's comparison of a column of the tile with k, in words; "" where there is none."""
+        """Return the learner's comparison of a column of the tile with k, in words; "" if there is none."""
         _, k, _, _, k0 = self.written.parameters[:5]
         for asked in self.written.comparisons:
             if asked.right.text == k and not asked.left.names & self.written.made_from(k0):
@@ -175,7 +177,7 @@ def _begun(function: Any) -> Any:
 
 
 def _is_all(index: Part) -> bool:
-    """Whether there is nothing but `:` in an index."""
+    """Tell whether an index has nothing but `:`."""
     return all(each.text == ":" for each in index.items or [index])
 
 
@@ -262,7 +264,7 @@ def _race(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str:
 
 
 def _goes_on_singly(fetch: Fetch) -> bool:
-    """Whether the learner's loop begins at the thread's own row and has no step."""
+    """Tell whether the learner's loop begins at the thread's own row and has no step."""
     ranges = (call for loop in fetch.written.loops for call in loop.over.calls("range"))
     return any(len(each.args) == 2 and "tid" in each.args[0].names for each in ranges)
 
@@ -355,7 +357,7 @@ def _check_by_place(fetch: Fetch) -> None:
 
 
 def _of_dynamic_places(written: Written) -> str:
-    """A comment on a loop over the four whose length is known only at run time: it is no mistake."""
+    """Return a remark on a loop over the four of a length known at run time only: no mistake."""
     fours = written.made_from("load4") | {
         target.text for target, value in written.assignments if value.calls("local.array")
     }
@@ -410,7 +412,7 @@ def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
 
 
 def _bare_four(written: Written) -> str:
-    """Four numbers without a type, such as `(0.0, 0.0, 0.0, 0.0)`; "" where there are none."""
+    """Return four numbers without a type, such as `(0.0, 0.0, 0.0, 0.0)`; "" if there are none."""
     for part in written.parts:
         if len(part.items) == 4 and all(each.number is not None for each in part.items):
             return part.text

@@ -37,7 +37,7 @@ def scatter_padding(wavefronts=None, take=None):
 
 
 def wavefronts_of(pad: int) -> int:
-    """Wavefronts of the store of one component by warp 0 into As, BK rows of BM + pad words."""
+    """Return the wavefronts of warp 0's store of one component into As, BK rows of BM + pad words."""
     row, column = divmod(np.arange(32), BK // 4)
     return wavefronts(4 * column * (BM + pad) + row, 32, "store")
 
@@ -81,7 +81,7 @@ def _check_count(pad: int, count: int) -> None:
 
 
 def _counts(given) -> list[int]:
-    """The three numbers, or what is wrong with their form."""
+    """Return the three numbers, or what is wrong with their form."""
     if _is_blank(given):
         raise nothing_yet()
     if not isinstance(given, (list, tuple, np.ndarray)):

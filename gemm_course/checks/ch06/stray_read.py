@@ -48,7 +48,7 @@ def stray_read(access=None, shape=None):
 
 @cache
 def strays(m: int, n: int) -> Finding | None:
-    """The first access outside C for this shape, or None."""
+    """Return the first access outside C for this shape, or None."""
     rows = {"A": (m, DEPTH), "B": (DEPTH, n), "C": (m, n)}
     A, B, C = (np.zeros((r, _length(c)), np.float32) for r, c in rows.values())
     grid, threads = (-(-n // TILE), -(-m // TILE)), TILE * TILE // EACH**2
@@ -58,7 +58,7 @@ def strays(m: int, n: int) -> Finding | None:
 
 
 def _length(columns: int) -> int:
-    """Floats in a row of so many columns, as document 004 pads it."""
+    """Return the floats in a row of so many columns, as document 004 pads it."""
     return -(-columns // LEADING) * LEADING
 
 
@@ -115,7 +115,7 @@ def _shape(shape) -> tuple[int, int]:
 
 
 def _why_it_shows(m: int, n: int) -> str:
-    """Which threads read outside C."""
+    """Return in words which threads read outside C."""
     narrow = _length(n) % TILE
     if m % TILE and narrow:
         return (

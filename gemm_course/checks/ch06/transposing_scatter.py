@@ -72,7 +72,7 @@ def transposing_scatter(make_transpose):
 
 
 def _of_barriers(run: Move) -> str:
-    """What a barrier in a loop costs, as a comment: it is no mistake."""
+    """Return a remark on what a barrier in a loop costs, which is no mistake."""
     if run.barriers_per_block == 1:
         return ""
     return (
@@ -232,7 +232,7 @@ def _check_alignment(run: Move) -> None:
 
 
 def _check_scatter(run: Move) -> None:
-    """The stores into As take no more wavefronts than document 003's formulas with this padding."""
+    """Refuse stores into As that take more wavefronts than document 003's formulas with this padding."""
     stores, tiles = run.accesses("store"), run.tiles
     counted, enough = int(stores["wavefronts"].sum()), _wavefronts_of_the_scatter(tiles)
     if counted <= enough:
@@ -252,7 +252,7 @@ def _check_scatter(run: Move) -> None:
 
 
 def _check_size(run: Move) -> None:
-    """As takes no more room than BK rows of BM + PAD floats."""
+    """Refuse an As with more room than BK rows of BM + PAD floats."""
     tiles, floats = run.tiles, run.report.shared_bytes // 4
     if floats > (enough := tiles.BK * (tiles.BM + tiles.PAD)):
         raise Refused(

@@ -1,4 +1,4 @@
-"""Checks of notebook 07's kernels: their loading is given, and the learner writes the heart."""
+"""Checks notebook 07's kernels, whose loading is given and whose heart the learner writes."""
 
 from gemm_course.checks.core import Loop, Refused, Written, nothing_yet
 from gemm_course.checks.engines import findings
@@ -23,7 +23,7 @@ def check_begun(*trials: GemmTrial) -> None:
 
 
 def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
-    """The message for a tile that is read out of bounds: both tiles are BK rows high."""
+    """Return the message for a tile that is read out of bounds. Both tiles are BK rows high."""
     accesses = trial.report.accesses.query("array == @finding.array")
     if not len(accesses) or set(accesses["space"]) != {"shared"}:
         return None
@@ -69,7 +69,7 @@ FINDINGS = {"out_of_bounds": _out_of_bounds, "uninitialised_read": _uninitialise
 
 
 def not_unrolled(trial: GemmTrial, lines: list[int], names: list[str]) -> tuple[str, int] | None:
-    """How to ask the compiler to unroll constant loops that index an array, where it does not by itself."""
+    """Return how to ask the compiler to unroll constant loops that index an array, if it did not."""
     variables = {*trial.written.parameters, *trial.written.names_set}
     for line in lines:
         loops = _loops_that_index(trial.written, line, names)
@@ -87,7 +87,7 @@ def not_unrolled(trial: GemmTrial, lines: list[int], names: list[str]) -> tuple[
 
 
 def _loops_that_index(written: Written, line: int, names: list[str]) -> list[Loop]:
-    """The loops around a line whose variables index one of these arrays there, the outermost first."""
+    """Return the loops around a line whose variables index one of these arrays there, the outermost first."""
     used = {name for each in written.elements(*names) if each.line == line for name in each.index.names}
     return [loop for loop in written.loops if line in loop.lines[1:] and loop.variable in used]
 
@@ -96,7 +96,7 @@ def _loops_that_index(written: Written, line: int, names: list[str]) -> list[Loo
 
 
 def loaded_once(trial: GemmTrial) -> None:
-    """A block loads its tiles once, with 128-bit loads."""
+    """Check that a block loads its tiles once, with 128-bit loads."""
     if _loaded(trial) > _of_tiles(trial):
         raise Refused(
             f"The result is right, but {_loaded(trial):,} elements of A and B are loaded where "
@@ -106,7 +106,7 @@ def loaded_once(trial: GemmTrial) -> None:
 
 
 def one_wavefront(trial: GemmTrial) -> None:
-    """No read of a tile has a bank conflict."""
+    """Check that no read of a tile has a bank conflict."""
     loads = trial.accesses("load").query("wavefronts > ideal_wavefronts")
     if loads.empty:
         return
@@ -120,11 +120,11 @@ def one_wavefront(trial: GemmTrial) -> None:
 
 
 def _loaded(trial: GemmTrial) -> int:
-    """Elements of A and B that are loaded from global memory."""
+    """Return the number of elements of A and B that are loaded from global memory."""
     return trial.total("bytes", "load", "A", "B") // 4
 
 
 def _of_tiles(trial: GemmTrial) -> int:
-    """Elements of A and B that all tiles of all blocks have."""
+    """Return the number of elements of A and B in all tiles of all blocks."""
     q, (BM, BN, _) = trial.problem, trial.tiles.block_tile
     return q.m * q.n * q.k // BM + q.m * q.n * q.k // BN

@@ -55,7 +55,7 @@ def _what_is_wrong(cases: Sequence[tuple], answers: Sequence) -> str:
 
 @cache
 def _covers(WM, WN, TM, TN, WNITER) -> bool:
-    """Whether 32 lanes reach each element of a warp's tile exactly once, with C++'s divisions."""
+    """Tell whether 32 lanes reach each element of a warp's tile exactly once, with C++'s divisions."""
     WMITER = WM * WN // (32 * TM * TN * WNITER)
     if not WMITER or not WN // WNITER // TN:
         return False
@@ -70,7 +70,7 @@ def _covers(WM, WN, TM, TN, WNITER) -> bool:
 
 
 def _broken(BM, BN, WM, WN, TM, TN, WNITER) -> str:
-    """The first rule that illegal tiles break, in words."""
+    """Return the first rule that illegal tiles break, in words."""
     step = 32 * TM * TN * WNITER
     WMITER = WM * WN // step
     rules = (
@@ -97,7 +97,7 @@ def _by_rules(
     rows_counted=True,
     others=lambda WN, TN, WNITER, WSUBM, TM: True,
 ):
-    """The answer of someone who knows all rules but these, and ``others`` in their place.
+    """Return the answer of someone who knows all rules but these, and ``others`` in their place.
 
     rows_counted: whether TM is part of WMITER.
     """
@@ -122,7 +122,7 @@ def _by_rules(
 
 
 def _by_lanes(left_out: str):
-    """The answer of someone who asks how many lanes fill a row of a sub-tile, and leaves out a rule."""
+    """Return the answer of someone who counts the lanes that fill a sub-tile's row, and leaves out a rule."""
 
     def answer(BM, BN, WM, WN, TM, TN, WNITER):
         WSUBN = WN // WNITER

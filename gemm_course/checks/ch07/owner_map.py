@@ -31,7 +31,7 @@ def _difference(case: tuple, answer: list[Place], right: list[Place]) -> str:
 
 
 def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
-    """The first element of C that is outside the tile, owned twice or by no thread."""
+    """Return the first element of C that is outside the tile, owned twice, or owned by no thread."""
     given = dict(zip(cases, answers))
     for case, answer in given.items():
         if len(answer) != (expected := len(owner_map.right(*case))):
@@ -85,12 +85,12 @@ def _elements(t: Tiles, tid: int, rows: Callable = _row, columns: Callable = _co
 
 
 def _places(rows: Callable, columns: Callable) -> Callable:
-    """Elements from wrong rows, (tiles, tid, step), and columns, (tiles, tid, step, column in the step)."""
+    """Return the elements from wrong rows, (tiles, tid, step), and columns, (tiles, tid, step, column)."""
     return partial(_elements, rows=rows, columns=columns)
 
 
 def _placed(**place: Callable) -> Callable:
-    """Elements from a wrong place of the warp, or of the lane."""
+    """Return the elements from a wrong place of the warp, or of the lane."""
     return _places(partial(_row, **place), partial(_column, **place))
 
 
@@ -99,7 +99,7 @@ def _lane_of_the_block(t: Tiles, tid: int) -> Place:
 
 
 def _lanes_across(count: Callable, row: bool, column: bool) -> Callable:
-    """Elements where the lane's row, its column or both come from a division by count(tiles)."""
+    """Return the elements if the lane's row, its column or both come from a division by count(tiles)."""
 
     def other_lane(t: Tiles, tid: int) -> Place:
         return divmod(tid % 32, count(t))
@@ -111,7 +111,7 @@ def _lanes_across(count: Callable, row: bool, column: bool) -> Callable:
 
 
 def _with_steps_down(count: Callable) -> Callable:
-    """Elements where WMITER is count(tiles), and WSUBM what follows from it."""
+    """Return the elements if WMITER is count(tiles), and WSUBM what follows from it."""
 
     def elements(t: Tiles, tid: int) -> list[Place]:
         down, first = count(t), (_row(t, tid, 0), _column(t, tid, 0, 0))

@@ -1,4 +1,4 @@
-"""Where the threads of exercise 07.7 have their rows and columns: rightly, and by the likely mistakes."""
+"""Computes the rows and columns of exercise 07.7's threads: the right ones, and those of likely mistakes."""
 
 from __future__ import annotations
 
@@ -202,12 +202,12 @@ class Axis:
 
     @cached_property
     def _candidates(self) -> tuple[tuple[Part, ...], ...]:
-        """A formula for each part, all combinations, those with the fewest mistakes first."""
+        """Yield all combinations of a formula for each part, those with the fewest mistakes first."""
         parts = [[(self.text(formula), words) for formula, words in part] for part in (LANE, WARP, RUN)]
         return tuple(sorted(product(*parts), key=lambda chosen: sum(words != "" for _, words in chosen)))
 
     def right(self, tiles: Tiles) -> np.ndarray:
-        """The right places, (threads, TM or TN)."""
+        """Return the right places, (threads, TM or TN)."""
         return self._places(tiles, self._candidates[0])
 
     def _places(self, tiles: Tiles, parts: tuple[Part, ...]) -> np.ndarray:
@@ -218,16 +218,16 @@ class Axis:
         return COLUMNS if self is ROWS else ROWS
 
     def _with_the_others_first(self, tiles: Tiles) -> np.ndarray:
-        """The places if the first one is the other axis's, and the steps from there are right."""
+        """Return the places if the first is that of the other axis, and the steps from there are right."""
         return self.other.right(tiles)[:, :1] + (self.right(tiles) - self.right(tiles)[:, :1])
 
     def _by_the_others_formula(self, tiles: Tiles) -> np.ndarray:
-        """The places by the other axis's formula, as many as this one has."""
+        """Return the places by the formula of the other axis, as many as this one has."""
         counted = replace(self.other, T=self.T)
         return sum(_computed(counted, tiles, formula) for formula, _ in self.other._candidates[0])
 
     def mistake(self, found: Mapping[Tiles, np.ndarray]) -> str | None:
-        """What is wrong with the places found, "" where nothing is, None where no likely mistake fits.
+        """Return what is wrong with the places found: "" if nothing is, None if no likely mistake fits.
 
         found: for each choice of tiles, booleans as :func:`marked` makes them.
         """
@@ -249,7 +249,7 @@ class Axis:
 
 @cache
 def _computed(axis: Axis, t: Tiles, formula: str) -> np.ndarray:
-    """A formula's value for each thread, (threads, 1 or TM or TN). The same few are needed often."""
+    """Return a formula's value for each thread, (threads, 1 or TM or TN), cached."""
     names = {**dict(zip(t.names, t.values)), "LANE_ROWS": t.WM // t.TM, "LANE_COLS": t.WN // t.TN}
     tid = np.arange(t.BM * t.BN // (t.TM * t.TN))[:, None]
     names |= {"tid": tid, "warp": tid // 32, "lane": tid % 32, "least": np.minimum}
@@ -258,7 +258,7 @@ def _computed(axis: Axis, t: Tiles, formula: str) -> np.ndarray:
 
 
 def marked(places: np.ndarray, tiles: Tiles, axis: Axis, size: int) -> np.ndarray:
-    """Which of ``size`` rows or columns each thread has, (threads, size).
+    """Return which of ``size`` rows or columns each thread has, (threads, size).
 
     places: (threads, any), counted from the block's tile. Where there is more than the tile, it begins at
     its own size, as that of block (1, 1) does; what lies outside is left out.

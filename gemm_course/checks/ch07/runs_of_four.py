@@ -67,7 +67,7 @@ SLOW = (
 
 
 def _merged(trial: GemmTrial) -> str:
-    """A remark that one instruction reads each run of four, or "" where the compiler says otherwise."""
+    """Return a remark that one instruction reads each run of four, or "" if the compiler says otherwise."""
     if why_no_compiler() is not None or active() is not None:
         return "With unsigned indices each run of four can be read by one 128-bit instruction. "
     code = compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
@@ -78,7 +78,7 @@ def _merged(trial: GemmTrial) -> str:
 
 
 def _in_another_order(trial: GemmTrial) -> str:
-    """A remark on warps or lanes that are numbered in another order than the text's, or ""."""
+    """Return a remark on warps or lanes that are numbered in another order than in the text, or ""."""
     seen = Seen.of(trial)
     usual = (marked(axis.right(seen.tiles), seen.tiles, axis, seen.stored[axis].shape[1]) for axis in AXES)
     if all((places == seen.stored[axis]).all() for axis, places in zip(AXES, usual)):
@@ -94,7 +94,7 @@ def _in_another_order(trial: GemmTrial) -> str:
 
 
 def _geometry(t: Tiles) -> Geometry:
-    """Blocks of threads in one row; which thread has which element is the learner's choice."""
+    """Return the geometry: blocks of threads in one row. The learner chooses each thread's elements."""
     block = t.BM * t.BN // (t.TM * t.TN), 1
     return Geometry(block, "columns", covers=(t.BM, t.BN), owner_of=partial(_block_of, t))
 
@@ -107,7 +107,7 @@ def _block_of(t: Tiles, row: int, col: int) -> str:
 
 
 def _check_places(trials: Sequence[GemmTrial]) -> None:
-    """Each element of a whole tile is stored by one thread, which reads the same rows and columns."""
+    """Check that one thread stores each element of a whole tile, and reads the same rows and columns."""
     if all(trial.right for trial in trials):
         return
     seen = [Seen.of(trial) for trial in trials]
@@ -133,7 +133,7 @@ def _check_places(trials: Sequence[GemmTrial]) -> None:
 
 
 def _only_the_last_tile(trial: GemmTrial) -> bool:
-    """Whether C is the product of the last tiles, as if `acc` were cleared before each."""
+    """Tell whether C is the product of the last tiles, as if `acc` were cleared before each."""
     q, BK = trial.problem, trial.tiles.BK
     return trial.equals(q.alpha * (q.A[:, -BK:] @ q.B[-BK:]) + q.beta * q.C)
 
@@ -189,14 +189,14 @@ NOT_ONCE = (
 
 
 def _in_one_place(message: str, axis: Axis) -> str:
-    """The message about a mistake made in this place only, so that `y0` and `x0` are right."""
+    """Return the message about a mistake made in this place only, so that `y0` and `x0` are right."""
     if message == axis.text(NOWHERE):
         return f"`{axis.first}` is missing."
     return message[0].lower() + message[1:]
 
 
 def _results_swapped(t: Tiles) -> tuple[Mistake, ...]:
-    """`acc[j, i]` for `acc[i, j]`, which goes beyond the ends of `acc` where TM is not TN."""
+    """Tell whether `acc[j, i]` stands for `acc[i, j]`, which leaves `acc` where TM is not TN."""
 
     def predict(q: Problem) -> np.ndarray | None:
         if t.TM != t.TN:
@@ -225,7 +225,7 @@ def _results_swapped(t: Tiles) -> tuple[Mistake, ...]:
 
 
 def own_warp_tiles(trial: GemmTrial) -> None:
-    """Where reads have bank conflicts: 32 consecutive threads have their results in one warp tile."""
+    """Check, where reads have bank conflicts, that 32 consecutive threads share one warp tile."""
     if trial.accesses("load").query("wavefronts > ideal_wavefronts").empty:
         return
     seen, t = Seen.of(trial), trial.tiles
@@ -240,7 +240,7 @@ def own_warp_tiles(trial: GemmTrial) -> None:
 
 
 def in_runs(trial: GemmTrial) -> None:
-    """What a thread reads of one row of a tile lies in aligned runs of four."""
+    """Check that what a thread reads of one row of a tile lies in aligned runs of four."""
     if not (trial.accesses("load")["bits"] < 128).any():
         return
     one_tile, watch = trial.problem.but(k=trial.tiles.BK), Watch(warp=0, local=False)

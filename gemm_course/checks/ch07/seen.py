@@ -1,4 +1,4 @@
-"""Which rows and columns each thread of exercise 07.7 stores and reads, as the emulator sees it."""
+"""Watches which rows and columns each thread of exercise 07.7 stores and reads, on the emulator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Seen:
 
     @classmethod
     def of(cls, trial: GemmTrial) -> Seen:
-        """Watch block (1, 1) of four. C goes on beside their tiles, so that a store beside them is seen."""
+        """Watch block (1, 1) of four. C is larger than their tiles, so that a store beside them is seen."""
         t, threads = trial.tiles, trial.geometry.block[0]
         geometry = replace(trial.geometry, covers=(2 * t.BM, 2 * t.BN))
         problem = Problem(4 * t.BM, 4 * t.BN, t.BK, row_multiple=4)
@@ -63,23 +63,23 @@ class Seen:
 
     @property
     def stores_columns_as_rows(self) -> bool:
-        """Each thread stores to the right places with row and column swapped."""
+        """Tell whether each thread stores to the right places with row and column swapped."""
         return all(
             (marked(other.right(self.tiles), self.tiles, axis, found.shape[1]) == found).all()
             for (axis, found), other in zip(self.stored.items(), reversed(AXES))
         )
 
     def _of_tile(self, axis: Axis) -> np.ndarray:
-        """What is stored of the block's own tile."""
+        """Return what is stored of the block's own tile."""
         size = getattr(self.tiles, axis.B)
         return self.stored[axis][:, size : 2 * size]
 
     def reads_other_than_stored(self, axis: Axis) -> bool:
-        """Threads read rows or columns, and some thread others than those it stores to."""
+        """Tell whether some thread reads other rows or columns than those it stores to."""
         return bool(self.read[axis].any() and (self.read[axis] != self._of_tile(axis)).any())
 
     def first_other(self, axis: Axis) -> str:
-        """The first thread of which this is true, in words."""
+        """Return the first thread of which this is true, in words."""
         tid = int((self.read[axis] != self._of_tile(axis)).any(axis=1).argmax())
         both = self.read[axis][tid], self._of_tile(axis)[tid]
         read, stored = (_listed(found, axis, int((both[0] != both[1]).argmax())) for found in both)
@@ -87,7 +87,10 @@ class Seen:
 
 
 def _marked(rows: pd.DataFrame, at: int, shape: tuple[int, int]) -> np.ndarray:
-    """Which elements (their index number ``at``) each thread accesses; wide accesses lie along columns."""
+    """Return which elements (by index number ``at``) each thread accesses.
+
+    Wide accesses lie along columns.
+    """
     found = np.zeros(shape, bool)
     for thread, element, bits in zip(rows["thread"], rows["element"], rows["bits"]):
         found[thread, element[at] : element[at] + (bits // 32 if at else 1)] = True
@@ -111,7 +114,7 @@ def _astray(stores: pd.DataFrame, t: Tiles) -> str:
 
 
 def _listed(found: np.ndarray, axis: Axis, at: int) -> str:
-    """At most eight of the marked places, with those around ``at``."""
+    """Return at most eight of the marked places, in words, with those around ``at``."""
     places = np.flatnonzero(found)
     if not len(places):
         return f"no {axis.row}"

@@ -63,7 +63,7 @@ def warp_wavefronts(table):
 
 @cache
 def counted(layout: str) -> Pairs:
-    """((A, B) for one float per lane, (A, B) for four), as the emulator counts them."""
+    """Return ((A, B) for one float per lane, (A, B) for four), as the emulator counts them."""
     return _of_requests(layout, wavefronts_of)
 
 
@@ -114,7 +114,7 @@ def _is_pair(value) -> bool:
 
 
 def _places():
-    """(layout, which read, which array) of all numbers, in reading order."""
+    """Return (layout, which read, which array) of all numbers, in reading order."""
     return [(layout, read, array) for layout in LAYOUTS for read in (0, 1) for array in (0, 1)]
 
 
@@ -130,7 +130,7 @@ def _where(given: dict, place) -> str:
 
 
 def _why(layout: str, read: int, array: int) -> str:
-    """What the lanes read there, in words, without the answer."""
+    """Return what the lanes read there, in words, without the answer."""
     rows, columns, run = LAYOUTS[layout]
     different = rows if array == 0 else columns
     words = (
@@ -154,7 +154,7 @@ def _why(layout: str, read: int, array: int) -> str:
 
 
 def _words(asked, lanes=range(32)):
-    """Bank -> the words asked for there, once for every lane that asks."""
+    """Return bank -> the words asked for there, once for every lane that asks."""
     found = defaultdict(list)
     for lane, _, address in asked.lanes:
         for word in range(address // 4, address // 4 + asked.bits // 32):
@@ -164,12 +164,12 @@ def _words(asked, lanes=range(32)):
 
 
 def _lanes_per_bank(asked) -> int:
-    """Broadcasts forgotten: every lane that asks a bank counts."""
+    """Return the answer of someone who forgets broadcasts, so that every lane that asks a bank counts."""
     return max(len(words) for words in _words(asked).values())
 
 
 def _never_merged(asked) -> int:
-    """Groups of 8 lanes even where neighbours read the same."""
+    """Return the answer of someone who keeps groups of 8 lanes even where neighbours read the same."""
     size = 32 * 32 // asked.bits
     groups = (_words(asked, range(first, first + size)) for first in range(0, 32, size))
     return sum(max(len(set(words)) for words in group.values()) for group in groups)
@@ -184,7 +184,7 @@ def _layouts_alike(layout: str) -> Pairs:
 
 
 def _merged_side_by_side(asked) -> int:
-    """Only lanes 2i and 2i + 1 are thought to join groups, not 0 with 2."""
+    """Return the answer of someone who joins the groups of lanes 2i and 2i + 1 only, not those of 0 and 2."""
     word = {lane: address for lane, _, address in asked.lanes}
     joined = all(word[lane] == word[lane ^ 1] for lane in word)
     return wavefronts_of(asked) if joined or asked.bits == 32 else _never_merged(asked)

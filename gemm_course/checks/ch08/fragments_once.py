@@ -66,7 +66,7 @@ def _declares(kernel) -> bool:
 
 
 def _check_loads(trial: WarpTrial) -> None:
-    """Each fragment is loaded once per step."""
+    """Check that each fragment is loaded once per step."""
     rows = trial.accesses("load")
     m, n, k = trial.shape
     steps = m * n // TILE**2 * k // SIDE
@@ -101,7 +101,7 @@ SECOND_FRAGMENTS = {
 
 
 def _quarters(matrix, rows, columns):
-    """``matrix`` with its tiles of 32 by 32 put together again from these rows and columns of fragments.
+    """Return ``matrix`` with its tiles of 32 by 32 put together from these rows and columns of fragments.
 
     Half a fragment counts as well: row 0.5 begins at row 8.
     """
@@ -116,7 +116,7 @@ def _quarters(matrix, rows, columns):
 
 
 def _diagonal(C):
-    """C with zeros in place of the fragments beside the diagonal of each tile."""
+    """Return C with zeros in place of the fragments beside the diagonal of each tile."""
     rows, columns = np.indices(C.shape) // SIDE % 2
     return np.where(rows == columns, C, 0)
 
@@ -176,7 +176,7 @@ LIKELY = (
 
 
 def _refuse_columns_first(trial: WarpTrial) -> None:
-    """Refuse COL_MAJOR: the tiles' rows come first."""
+    """Refuse COL_MAJOR, because the tiles lie in memory row by row."""
     for matrix in "ab":
         if "COL_MAJOR" in passed(trial.kernel, f"wmma_load_{matrix}", 3):
             raise Refused(

@@ -16,7 +16,7 @@ PADDING = np.array(0x7E55, np.uint16).view(np.float16)  # a NaN with bits of its
 
 @cuda.jit
 def v07_ends(m, n, ldc, alpha, acc, beta, C):
-    """How document 004's v07 brings its results to C, here with one element per thread."""
+    """Store results to C as document 004's v07 does, here with one element per thread."""
     col, row = cuda.grid(2)
     if row < m and col < n:
         old = float32(C[row * n + col]) if beta != 0 else float32(0)
@@ -49,7 +49,7 @@ def padded_c(kernel):
 
 
 def _try(kernel, m: int, n: int, ldc: int, alpha: float, beta: float) -> Trial:
-    """C as a flat array of m rows, ldc apart, with a NaN in all that is padding."""
+    """Run the answer on C, a flat array of m rows, ldc apart, with NaN in all padding."""
     rng = np.random.default_rng((m, n, ldc))
     acc = rng.uniform(1, 4, (m, n)).astype(np.float32)
     C = np.full((m, ldc), PADDING, np.float16)
@@ -61,7 +61,7 @@ def _try(kernel, m: int, n: int, ldc: int, alpha: float, beta: float) -> Trial:
 
 
 def _left(trial: Trial, load: int, store: int) -> np.ndarray | None:
-    """C if rows are taken to be this far apart in loads and in stores; None where that is outside C."""
+    """Return C if rows are taken to be this far apart in loads and in stores; None if that leaves C."""
     m, n, _, alpha, acc, beta, C = trial.before.values()
     at, to = (np.arange(m)[:, None] * apart + np.arange(n) for apart in (load, store))
     if max(at.max(), to.max()) >= C.size:
@@ -149,7 +149,7 @@ def _likely(trial: Trial) -> str:
 
 
 def _outside(trial: Trial, finding) -> str:
-    """What an access outside an array, or two to the same element, mean."""
+    """Return what an access outside an array, or two accesses to the same element, mean."""
     if finding.kind == "global_race":
         return "Two elements of the result share a place in C. Element (row, col) lies at `row * ldc + col`."
     if finding.kind != "out_of_bounds":

@@ -56,7 +56,7 @@ def _where(given: tuple, right: tuple) -> str:
 
 @cache
 def wavefronts_of_eight_rows(pad: int) -> int:
-    """Counted by the emulator for a fragment of 16 by 16 FP16 values, four times 8 rows of 16 bytes."""
+    """Return the emulator's count for a fragment of 16 by 16 FP16 values, four times 8 rows of 16 bytes."""
     length = WIDTH + pad
 
     @cuda.jit

@@ -65,7 +65,7 @@ def _passed(trial: WarpTrial) -> str:
 
 
 def _stores(kernel) -> bool:
-    """Whether the accumulators are stored, or anything is stored into C."""
+    """Tell whether the accumulators are stored, or anything is stored into C."""
     written = Written(kernel)
     return bool(written.stores(written.parameters[-1]) or written.calls("wmma_store"))
 
@@ -133,7 +133,7 @@ BY_PLACE_IN_TILE = {
 
 
 def _guarded_by_place_in_tile(trial: WarpTrial, rows: bool, columns: bool) -> bool:
-    """Whether a guard that forgets where the tile begins lets through just what is stored."""
+    """Tell whether a guard that forgets where the tile begins lets through just what is stored."""
     m, n, _ = trial.shape
     row, column = np.indices(trial.after["C"].shape)
     expected = ((row % SIDE if rows else row) < m) & ((column % SIDE if columns else column) < n)
@@ -143,7 +143,7 @@ def _guarded_by_place_in_tile(trial: WarpTrial, rows: bool, columns: bool) -> bo
 
 
 def _guarded_by_first_column(trial: WarpTrial) -> bool:
-    """Whether all 8 columns of a lane are stored, in C's array and outside, wherever the first is in C."""
+    """Tell whether all 8 columns of a lane are stored wherever the first is in C, even outside its array."""
     m, n, _ = trial.shape
     width, ends = trial.after["C"].shape[1], -(-n // LANE_COLUMNS) * LANE_COLUMNS
     expected = np.zeros_like(trial.after["C"], bool)
@@ -153,13 +153,13 @@ def _guarded_by_first_column(trial: WarpTrial) -> bool:
 
 
 def _clamps(kernel) -> bool:
-    """Whether `min` cuts a place in C to the last row or column."""
+    """Tell whether `min` limits a place in C to the last row or column."""
     written = Written(kernel)
     return any(store.index.calls("min") for store in written.stores(written.parameters[-1]))
 
 
 def _m_and_n_swapped(trial: WarpTrial) -> bool:
-    """Whether just the part of C's array above row n and left of column m is stored."""
+    """Tell whether just the part of C's array above row n and left of column m is stored."""
     m, n, _ = trial.shape
     columns, rows = (blocks * SIDE for blocks in trial.grid)
     expected = np.zeros_like(trial.after["C"], bool)
@@ -168,7 +168,7 @@ def _m_and_n_swapped(trial: WarpTrial) -> bool:
 
 
 def _too_much(trial: WarpTrial, surplus: np.ndarray, trials: Sequence[WarpTrial]) -> Refused:
-    """What it means that elements beside C are stored: ``surplus``, or others outside its array."""
+    """Return what it means that elements beside C are stored: ``surplus``, or others outside its array."""
     m, n, _ = trial.shape
     row, column = map(int, np.argwhere(surplus)[0]) if surplus.any() else (m, 0)
     where = f"{trial.about}: first element too many is `C[{row}, {column}]`."
@@ -203,7 +203,7 @@ def _too_much(trial: WarpTrial, surplus: np.ndarray, trials: Sequence[WarpTrial]
 
 
 def _to_the_end(trial: WarpTrial, surplus: np.ndarray) -> bool:
-    """Whether the last row or column stored is that of the array or the launch, and so no slip by one."""
+    """Tell whether the last row or column stored is that of the array or the launch, so not a slip by one."""
     launched = (blocks * SIDE for blocks in trial.grid[::-1])
     last_row, last_column = (min(sizes) - 1 for sizes in zip(surplus.shape, launched))
     return bool(surplus[last_row].any() or surplus[:, last_column].any())

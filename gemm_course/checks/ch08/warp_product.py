@@ -73,7 +73,7 @@ def _check_begun(kernel) -> None:
 
 
 def _multiplies(kernel) -> bool:
-    """Whether two elements of arrays are multiplied somewhere."""
+    """Tell whether two elements of arrays are multiplied somewhere."""
     products = Written(kernel).operations("*")
     return any(all(isinstance(side, Element) for side in product.sides) for product in products)
 

@@ -89,7 +89,7 @@ def _check_findings(trial: RingTrial, slots: int) -> None:
 
 
 def _told(trial: RingTrial, finding: Finding, lack: str) -> str:
-    """The finding in words; for a race between a copy and a read, what is missing between them."""
+    """Return the finding in words; for a race between a copy and a read, what is missing between them."""
     reading = set(trial.accesses("load")["line"])
     threads = {line in reading: (thread, line) for thread, line in _both(finding)}
     if finding.kind != "shared_race" or len(threads) < 2:
@@ -154,12 +154,12 @@ def _cause(trial: RingTrial, slots: int) -> Cause:
 
 
 def _one_group_for_several(loop: TileLoop) -> list[int]:
-    """The lines of the loops before this one that ask for copies and do not commit them."""
+    """Return the lines of the loops before this one that start copies and do not commit them."""
     return [each.line for each in loop.outside if each.calls(*COPIES) and "commit(" not in each.text]
 
 
 def _conditional_commit(loop: TileLoop) -> bool:
-    """Whether a commit stands in an `if` within the loop."""
+    """Tell whether a commit stands in an `if` within the loop."""
     return any(branch.calls("cp_async_commit") for branch in loop.loop.branches)
 
 
@@ -202,7 +202,7 @@ def _check_in_flight(trial: RingTrial, slots: int) -> None:
 
 
 def _check_order(trial: RingTrial) -> None:
-    """Copies are asked for before the products, as far as lines tell."""
+    """Check that copies are started before the products, as far as lines tell."""
     loop = TileLoop(trial)
     copies, products = loop.lines(*COPIES), loop.end_of(int(trial.accesses("load")["line"].max()))
     if copies and copies[0] > products:
@@ -243,7 +243,7 @@ def _groups(number: int) -> str:
 
 
 def _check_end(trial: RingTrial) -> None:
-    """The kernel waits for everything before it ends."""
+    """Check that the kernel waits for all copies before it ends."""
     if not any(wait.at(0) == "0" for wait in trial.written.calls("cp_async_wait")):
         raise Refused(
             "The numbers are right, but no `cp_async_wait(0)` comes after the loop: the block may end while "

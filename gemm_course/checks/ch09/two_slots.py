@@ -73,7 +73,7 @@ def _check_findings(trial: RingTrial) -> None:
 
 
 def _outside(trial: RingTrial, finding: Finding) -> str:
-    """Which index leaves its array: the one along k, after the last tile, or the other."""
+    """Return which index leaves its array: the one along k, after the last tile, or the other."""
     m, n, k = trial.shape
     of_a = finding.array == trial.own_name("A")
     if not of_a and finding.array != trial.own_name("B"):
@@ -94,7 +94,7 @@ def _barriers_before_the_products(trial: RingTrial) -> bool:
 
 
 def _stores_into_what_is_read(trial: RingTrial) -> bool:
-    """Whether barriers come after the stores. If these still race, they go into the slot that is read."""
+    """Tell whether barriers follow the stores. If these still race, they go into the slot that is read."""
     barriers = TileLoop(trial).lines("syncthreads")
     stores = trial.accesses("store")["line"]
     return bool(barriers) and max(barriers) > max(stores)
@@ -113,7 +113,7 @@ def _check_loads(trial: RingTrial) -> None:
 
 
 def _check_order(trial: RingTrial) -> None:
-    """Loads before the products, stores after them, as far as lines tell."""
+    """Check that loads stand before the products and stores after them, as far as lines tell."""
     loop = TileLoop(trial)
     inside = loop.loop.lines
     reads = trial.accesses("load")["line"].max()

@@ -116,12 +116,12 @@ def _refuse_findings(trial: WarpTrial) -> None:
 
 
 def _counts_columns(finding: Finding) -> bool:
-    """Whether lane 1 names row 0, column 1, where it should name row 1, column 0."""
+    """Tell whether lane 1 names row 0, column 1, where it should name row 1, column 0."""
     return finding.element == (0, 1) and (1, 0, 0) in finding.threads
 
 
 def _stored_twice(trial: WarpTrial) -> str:
-    """What is likely behind two lanes that store one element, by the rows and columns that are stored."""
+    """Return the likely reason why two lanes store one element, from the rows and columns stored."""
     stored = ~np.isnan(trial.got[:SIDE, :SIDE])
     if stored.all() and (forgotten := _corner_forgotten(trial)):
         return forgotten
@@ -136,7 +136,7 @@ def _stored_twice(trial: WarpTrial) -> str:
 
 
 def _corner_forgotten(trial: WarpTrial) -> str:
-    """What to say where all blocks store in the first tiles of C, or ""."""
+    """Return what to say if all blocks store in the first tiles of C, or ""."""
     for axis, name in ((0, "row"), (1, "column")):
         if np.isnan(trial.got).all(1 - axis)[SIDE:].any():
             return (
@@ -147,7 +147,7 @@ def _corner_forgotten(trial: WarpTrial) -> str:
 
 
 def _stores(trial: WarpTrial) -> str:
-    """A remark on results that are stored more than once, or ""."""
+    """Return a remark on results that are stored more than once, or ""."""
     m, n, _ = trial.shape
     times = trial.lanes("store", "C") / (m * n)
     if times <= 1:
@@ -159,7 +159,7 @@ def _stores(trial: WarpTrial) -> str:
 
 
 def _loads(trial: WarpTrial) -> str:
-    """A remark on operands that are not loaded by ldmatrix, or ""."""
+    """Return a remark on operands that are not loaded by ldmatrix, or ""."""
     rows = trial.accesses("load")
     m, n, k = trial.shape
     wide = rows[rows["bits"] == FRAGMENT]["requests"].sum()
@@ -176,18 +176,18 @@ MATRICES = ((0, 0), (HALF, 0), (0, HALF), (HALF, HALF))  # where ldmatrix's four
 
 
 def _tiles(matrix: np.ndarray) -> np.ndarray:
-    """A view of a matrix as tiles of 16 by 16: (tiles down, tiles across, 16, 16)."""
+    """Return a view of a matrix as tiles of 16 by 16: (tiles down, tiles across, 16, 16)."""
     rows, columns = (size // SIDE for size in matrix.shape)
     return matrix.reshape(rows, SIDE, columns, SIDE).swapaxes(1, 2)
 
 
 def _each_tile(matrix: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """``matrix`` with ``change`` applied to each of its tiles, (..., 16, 16)."""
+    """Return ``matrix`` with ``change`` applied to each of its tiles, (..., 16, 16)."""
     return change(_tiles(matrix)).swapaxes(1, 2).reshape(matrix.shape)
 
 
 def _named(rows: np.ndarray, columns: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """What a fragment holds if the lanes name these places."""
+    """Return what a fragment holds if the lanes name these places."""
 
     def change(tiles: np.ndarray) -> np.ndarray:
         left = np.zeros_like(tiles)
@@ -202,7 +202,7 @@ def _named(rows: np.ndarray, columns: np.ndarray) -> Callable[[np.ndarray], np.n
 
 
 def _turned(tiles: np.ndarray) -> np.ndarray:
-    """Each 8 by 8 quarter transposed in its place."""
+    """Return the tile with each 8 by 8 quarter transposed in its place."""
     split = tiles.reshape(*tiles.shape[:-2], 2, HALF, 2, HALF)
     return split.swapaxes(-1, -3).reshape(tiles.shape)
 
@@ -243,7 +243,7 @@ WRONG_PLACES = (
 
 
 def _likely(A: np.ndarray, B: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """What C would be by each likely mistake, the message first."""
+    """Yield (message, C) for each likely mistake: what C would be."""
     C = A @ B
     yield "C is 0 everywhere: no product was added to the accumulators that you store.", 0 * C
     yield (
@@ -327,14 +327,14 @@ WRONG_STORES = (
 
 
 def _by_places_swapped(tiles: np.ndarray) -> np.ndarray:
-    """Row g, column 2i + 1 and row g + 8, column 2i exchanged."""
+    """Return the tile with row g, column 2i + 1 and row g + 8, column 2i exchanged."""
     left = tiles.copy()
     left[..., :HALF, 1::2], left[..., HALF:, ::2] = tiles[..., HALF:, ::2], tiles[..., :HALF, 1::2]
     return left
 
 
 def _stored_at(place: Callable[[int, int, int], tuple[int, int]]) -> Callable[[np.ndarray], np.ndarray]:
-    """The tile with `acc[j, e]` of each lane stored in the row and column that ``place`` says."""
+    """Return the tile with `acc[j, e]` of each lane stored in the row and column that ``place`` gives."""
 
     def change(tiles: np.ndarray) -> np.ndarray:
         stored = np.zeros_like(tiles)
@@ -381,7 +381,7 @@ def _check_numbers(trial: WarpTrial) -> None:
 
 
 def _multiplies_in_the_loop(kernel) -> bool:
-    """Whether a product is in a loop with the tiles' barriers, or there is no such loop."""
+    """Tell whether a product is in a loop with the tiles' barriers, or there is no such loop."""
     fetching = [loop.text for loop in Written(kernel).loops if loop.calls("syncwarp")]
     return not fetching or not calls_of(kernel, "mma_") or any("mma_" in text for text in fetching)
 

@@ -39,7 +39,7 @@ SHARE = 63.0  # percent of cuBLAS: mma_sync at 4096³ in the ladder's file
 
 
 def _counted() -> tuple[float, float]:
-    """The products of mma_sync, and the clocks in which an SM had work, in its profile."""
+    """Return the products of mma_sync, and the clocks in which an SM had work, in its profile."""
     measured = recorded("mma_sync").measured
     return measured["mma_instructions"], measured["active_clocks"]
 

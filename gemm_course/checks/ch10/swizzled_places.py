@@ -55,7 +55,7 @@ def swizzle_any(place):
 
 
 def _hold(tables: dict[int, list[list[int]]]) -> None:
-    """Hold the places in rows of so many pieces each to both rules."""
+    """Check the places in rows of so many pieces against both rules."""
     if all(row == list(range(pieces)) for pieces, table in tables.items() for row in table):
         raise Refused(
             "Every piece stays where it was, in every row. Then the 8 pieces of a column lie in the same "
@@ -69,7 +69,7 @@ def _hold(tables: dict[int, list[list[int]]]) -> None:
 
 
 def _table(place: Callable[..., int], pieces: int, *told: int) -> list[list[int]]:
-    """The places of all pieces of all rows. told: what the learner's function is given besides."""
+    """Return the places of all pieces of all rows. ``told`` is what the learner's function gets besides."""
     try:
         return [
             [
@@ -89,7 +89,7 @@ def _table(place: Callable[..., int], pieces: int, *told: int) -> list[list[int]
 
 
 def _check_rows(table: list[list[int]], pieces: int) -> None:
-    """A row's pieces go to its own places, each to another."""
+    """Check that a row's pieces go to the row's own places, each to another."""
     said = f"Rows have {pieces} pieces."
     for row, places in enumerate(table):
         for piece, where in enumerate(places):
@@ -120,12 +120,14 @@ def _outside(table: list[list[int]], pieces: int) -> str:
 
 
 def _added_to(pieces: int, span: int) -> list[list[int]]:
-    """The table of `piece + row % span`."""
+    """Return the table of `piece + row % span`."""
     return [[piece + row % span for piece in range(pieces)] for row in range(ROWS)]
 
 
 def _check_columns(table: list[list[int]], pieces: int) -> None:
-    """Eight rows, from a multiple of 8 on, keep the same piece in eight different parts of the banks."""
+    """Check that eight rows from a multiple of 8 on keep the same piece in eight different parts of the
+    banks.
+    """
     for first in range(0, ROWS, EIGHT):
         for piece in range(pieces):
             banks = _banks(table, pieces, first, piece)
@@ -134,7 +136,7 @@ def _check_columns(table: list[list[int]], pieces: int) -> None:
 
 
 def _banks(table: list[list[int]], pieces: int, first: int, piece: int) -> list[int]:
-    """The first of the 4 banks of the piece in each of 8 rows."""
+    """Return the first of the 4 banks of the piece in each of 8 rows."""
     return [(row * pieces + table[row][piece]) % EIGHT * 4 for row in range(first, first + EIGHT)]
 
 
@@ -151,7 +153,7 @@ def _where(banks: list[int], pieces: int, first: int, piece: int) -> str:
 
 
 def _why(table: list[list[int]], pieces: int, first: int, banks: list[int]) -> str:
-    """What is likely behind a conflict: what the places do not depend on, or which rows share them."""
+    """Return the likely reason for a conflict: what the places do not depend on, or which rows share them."""
     if all(places == table[0] for places in table):
         return "All rows are swapped in the same way: the pieces of a column still lie one below the other."
     if all(table[row] == table[row % 2] for row in range(ROWS)) and pieces > 2:

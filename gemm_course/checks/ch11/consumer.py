@@ -139,12 +139,12 @@ def _of_the_ring(role: Role, message: str, finding: Finding | None) -> str:
 
 
 def _gives_back_early(role: Role, pending: str) -> bool:
-    """Whether one group is left running while this step's slot is given back."""
+    """Tell whether one group still runs while this step's slot is given back."""
     return pending == "1" and role.of("mbarrier_arrive")[0].at(1) == role.of("mbarrier_wait")[0].at(1)
 
 
 def _with(parts: Any) -> Any:
-    """C where a step multiplies columns pa of A's tile by rows pb of B's, for each (pa, pb) in parts."""
+    """Return C if a step multiplies columns pa of A's tile by rows pb of B's, for each (pa, pb) in parts."""
 
     def one(product: Product, row0: int, col0: int, step: int):
         a, b = box(product.A, row0, step * 64), box(product.B, step * 64, col0)

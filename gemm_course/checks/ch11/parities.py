@@ -6,7 +6,7 @@ CASES = ((0, 4), (1, 4), (3, 4), (4, 4), (6, 4), (8, 4), (11, 4), (5, 3), (6, 3)
 
 
 def _slip(message, slot, consumer, producer):
-    """A slip in words of the step, of SLOTS, and of the number of times round the ring."""
+    """Return a slip, computed from the step, SLOTS, and the number of times round the ring."""
     return Slip(
         message,
         lambda step, SLOTS: tuple(part(step, SLOTS, step // SLOTS) for part in (slot, consumer, producer)),
@@ -109,7 +109,7 @@ _NUMBERS = whole_numbers("slot", "consumer", "producer")
 
 
 def _read(answer):
-    """The three numbers; a parity may be a truth value, as ``not`` gives it."""
+    """Return the three numbers. A parity may be a truth value, as ``not`` gives it."""
     if isinstance(answer, (tuple, list)) and len(answer) == 3:
         answer = (answer[0], *(int(each) if isinstance(each, bool) else each for each in answer[1:]))
     return _NUMBERS(answer)

@@ -41,7 +41,7 @@ def producer(produce):
 
 
 def _bytes_announced(role: Role) -> int | None:
-    """What `mbarrier_expect` is told, where that can be worked out from the source."""
+    """Return the bytes that `mbarrier_expect` gets, if the source tells."""
     calls = role.of("mbarrier_expect")
     if len(calls) != 1 or not re.fullmatch(r"[\d\s()*+-]+", calls[0].at(2)) or "**" in calls[0].at(2):
         return None
@@ -156,7 +156,7 @@ def _of_the_ring(role: Role, message: str) -> str:
 
 
 def _with(a: Any, b: Any) -> Any:
-    """C where A's box begins at a(row0, step) and B's at b(col0, step)."""
+    """Return C if A's box begins at a(row0, step) and B's at b(col0, step)."""
 
     def predicted(product: Product):
         return tiles_of(

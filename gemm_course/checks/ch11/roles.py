@@ -26,16 +26,16 @@ class Role:
         self.function, self.around, self.written = function, around, Written(function)
 
     def of(self, name: str) -> list[Call]:
-        """The calls of this function, in the order of reading."""
+        """Return the calls of this function, in the order of reading."""
         return self.written.calls(name)
 
     def conditions(self) -> str:
-        """What the source asks in its `if`s, as text."""
+        """Return the conditions of the source's `if`s, as text."""
         asking = (*self.written.branches, *self.written.choices)
         return " ".join(branch.test.text for branch in asking)
 
     def moves(self, call: Call, place: int) -> bool:
-        """Whether the loops of the source give this argument of a call more values than one."""
+        """Tell whether the loops of the source give this argument of a call more values than one."""
         given = call.argument(place, "")
         return given is not None and (bool(given.calls()) or any(map(self._varies, given.names)))
 
@@ -44,14 +44,17 @@ class Role:
         return len(numbers) > 1 or None in numbers
 
     def changes(self, name: str) -> list[int]:
-        """The lines in loops that give a variable of this name a value."""
+        """Return the lines in loops that give a variable of this name a value."""
         return [line for each, line, _ in self._set_in_loops() if each == name]
 
     def in_a_loop(self, call: Call) -> bool:
         return any(call.line in loop.lines for loop in self.written.loops)
 
     def _set_in_loops(self) -> list[tuple[str, int, Part]]:
-        """(variable, line, value) of all that loops set; of what a loop counts with, all that it is over."""
+        """Yield (variable, line, value) of all that loops set.
+
+        The value of a loop's counter is what it runs over.
+        """
         found = []
         for loop in self.written.loops:
             found.append((loop.variable, loop.line, loop.over))
@@ -84,7 +87,7 @@ class Role:
         )
 
     def line(self, finding: Finding) -> str:
-        """The learner's line of a finding, or that it shows in the part that is given."""
+        """Return the learner's line of a finding, or that it shows in the part that is given."""
         if finding.function == self.function.py_func.__name__:
             return line_at(self.function, finding.line)
         return "It shows in the part that is given"
@@ -110,7 +113,7 @@ class Product:
 
     @property
     def wrong(self) -> np.ndarray:
-        """Which elements differ by more than float32 accumulators explain."""
+        """Return which elements differ by more than float32 accumulators explain."""
         most = (self.A.shape[1] + 4) * FROM_FLOAT32 * (abs(self.A) @ abs(self.B))
         return ~(abs(self.got - self.expected) <= most)
 
@@ -119,7 +122,7 @@ class Product:
 
 
 def box(matrix: np.ndarray, row: int, column: int) -> np.ndarray:
-    """A tile from this corner on, with zeros outside the matrix."""
+    """Return a tile from this corner on, with zeros outside the matrix."""
     padded = np.zeros((SIDE, SIDE))
     part = matrix[row : row + SIDE, column : column + SIDE]
     padded[: part.shape[0], : part.shape[1]] = part
@@ -127,7 +130,7 @@ def box(matrix: np.ndarray, row: int, column: int) -> np.ndarray:
 
 
 def tiles_of(product: Product, one: Callable[[int, int, int], np.ndarray]) -> np.ndarray:
-    """C put together from its tiles: the sum of ``one(row0, col0, step)`` over the steps."""
+    """Return C put together from its tiles, each the sum of ``one(row0, col0, step)`` over the steps."""
     C = np.zeros_like(product.expected)
     for row0 in range(0, C.shape[0], SIDE):
         for col0 in range(0, C.shape[1], SIDE):

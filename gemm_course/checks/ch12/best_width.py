@@ -31,7 +31,7 @@ def _waves(m, n, BN):
 
 
 def _least(cost: Callable) -> Callable:
-    """The width with the least cost(m, n, BN); of equals the first that Python's min finds."""
+    """Return the width with the least cost(m, n, BN), of equals the first that Python's min finds."""
     return lambda m, n: min(STEP, key=lambda BN: cost(m, n, BN))
 
 

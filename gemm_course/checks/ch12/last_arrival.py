@@ -73,7 +73,7 @@ def _try(kernel, m: int, n: int, k: int, parts: int) -> Trial:
 
 
 def _again(kernel, trial: Trial) -> Trial:
-    """A second launch that finds the counts of the first."""
+    """Launch a second time, with the counts that the first launch left."""
     k, A, B = (trial.before[name] for name in "kAB")
     partials, C = (np.full_like(trial.before[name], np.nan) for name in ("partials", "C"))
     about = f"{trial.about}, launched a second time"
@@ -172,7 +172,7 @@ def _check(trial: Trial) -> None:
 
 
 def _same_reset(trial: Trial, finding) -> bool:
-    """Whether all that races are several threads of each tile's last block, which store the same 0 in `done`.
+    """Tell whether only threads of each tile's last block race, which store the same 0 in `done`.
 
     Nobody depends on which of them is first: all blocks have counted, and 0 is there afterwards.
     """
@@ -187,7 +187,7 @@ def _same_reset(trial: Trial, finding) -> bool:
 
 
 def _added(parts: np.ndarray) -> np.ndarray:
-    """The sum, in float32 and in this order."""
+    """Return the sum, in float32 and in this order."""
     total = np.zeros_like(parts[0])
     for part in parts:
         total = total + part
@@ -195,7 +195,7 @@ def _added(parts: np.ndarray) -> np.ndarray:
 
 
 def _meaning(trial: Trial, finding) -> str:
-    """What a race means here."""
+    """Return what a race means here."""
     own = {name: trial.own_name(name) for name in ("partials", "done", "C")}
     if finding.kind == "shared_race":
         if trial.after["done"].max() > trial.grid[2] or finding.other_line == finding.line:
@@ -236,7 +236,7 @@ def _meaning(trial: Trial, finding) -> str:
 
 
 def _what_orders(trial: Trial) -> str:
-    """What is missing between a part's store and the last block's loads."""
+    """Return what is missing between a part's store and the last block's loads."""
     if not trial.total("lanes", "load", "done") and not _counts(trial):
         return (
             "One block reads the parts of others, and nothing tells it that they are there. Blocks "
@@ -266,12 +266,12 @@ def _what_orders(trial: Trial) -> str:
 
 
 def _is_swapped(finding) -> bool:
-    """Whether a finding is at the place of `done` that has a tile's column first."""
+    """Tell whether a finding is at the place of `done` that has a tile's column first."""
     return finding.element == finding.block[:2] != finding.element[::-1]
 
 
 def _last_block_reads(trial: Trial) -> bool:
-    """Whether the block that counts last on the emulator, that of the last part, reads parts."""
+    """Tell whether the block that counts last on the emulator, that of the last part, reads parts."""
     arguments = [trial.before[name] for name in ARGUMENTS]
     watch = Watch(block=(0, 0, trial.grid[2] - 1), local=False)
     trace = _launch(trial.kernel, *arguments, about=trial.about, watch=watch).report.trace
@@ -279,24 +279,24 @@ def _last_block_reads(trial: Trial) -> bool:
 
 
 def _counts(trial: Trial) -> list[int]:
-    """The lines that count."""
+    """Return the lines that count."""
     return _atomics(trial, "done")
 
 
 def _atomics(trial: Trial, name: str) -> list[int]:
-    """The lines with atomic operations on an argument."""
+    """Return the lines with atomic operations on an argument."""
     rows = trial.report.accesses
     rows = rows[(rows["array"] == trial.own_name(name)) & ~rows["op"].isin(["load", "store"])]
     return rows["line"].tolist()
 
 
 def _first_call(trial: Trial, name: str) -> float:
-    """The line of the first call of a function of this name; infinite if there is none."""
+    """Return the line of the first call of a function of this name; infinity if there is none."""
     return min(_calls(trial, name), default=float("inf"))
 
 
 def _calls(trial: Trial, name: str) -> list[int]:
-    """The lines that call a function of this name."""
+    """Return the lines that call a function of this name."""
     return [call.line for call in trial.written.calls(name)]
 
 

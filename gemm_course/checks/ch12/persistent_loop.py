@@ -112,7 +112,7 @@ def _check_who_stores(trial: Trial, where: str) -> None:
 
 
 def _whole_tiles(never: np.ndarray, beyond: int) -> bool:
-    """Whether the elements that nobody stored are those of all tiles from number ``beyond`` on."""
+    """Tell whether the elements that nobody stored are those of all tiles from number ``beyond`` on."""
     across = -(-never.shape[1] // SIDE)
     rows, columns = np.indices(never.shape) // SIDE
     return bool((never == (rows * across + columns >= beyond)).all())
@@ -158,7 +158,7 @@ def _likely(trial: Trial, wrong: np.ndarray) -> str:
 
 
 def _step(A: np.ndarray, B: np.ndarray, k0: int) -> np.ndarray:
-    """What `add_products` adds to C for the steps along k from k0 on."""
+    """Return what `add_products` adds to C for the steps along k from k0 on."""
     return A[:, k0 : k0 + SIDE] @ B[k0 : k0 + SIDE]
 
 
@@ -174,7 +174,7 @@ def _doubled(steps: np.ndarray) -> np.ndarray:
 
 
 def _one_value_per_tile(C: np.ndarray) -> bool:
-    """Whether the elements of each tile are equal, and the tiles are not."""
+    """Tell whether the elements of each tile are equal, and the tiles are not."""
     tiles = [
         C[row : row + SIDE, col : col + SIDE]
         for row in range(0, C.shape[0], SIDE)

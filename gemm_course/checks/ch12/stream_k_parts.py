@@ -42,7 +42,7 @@ def _range(block, blocks, tiles, steps) -> tuple[int, int]:
 
 
 def _cut(at: int, stop: int, steps: int) -> list[tuple[int, int, int]]:
-    """The steps from ``at`` to ``stop - 1``, cut where tiles end."""
+    """Return the steps from ``at`` to ``stop - 1``, cut where tiles end."""
     parts = []
     while at < stop:
         tile, first = divmod(at, steps)
