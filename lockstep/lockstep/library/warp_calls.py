@@ -5,12 +5,14 @@ must execute the same call with the same mask. A lane may only make the call if 
 Anything else is reported. A result depends only on the lanes that the mask names and that take part.
 """
 
+import inspect
 from typing import NamedTuple
 
 import numpy as np
 
 from lockstep.errors import KernelTypeError
 from lockstep.findings import Finding, thread_name
+from lockstep.machine.elements import kind_of
 from lockstep.memory.garbage import garbage
 from lockstep.memory.storage import Unknown
 from lockstep.registry import Emulation
@@ -31,13 +33,42 @@ class Call(NamedTuple):
     name: str
 
 
-def _called_by_warp(name, function):
-    """Return the emulation of ``function(machine, call, mask, *operands)``."""
+def _called_by_warp(name, function, mask_of, operands=(), named=False):
+    """Return the emulation of ``function(machine, call, mask, *operands)``.
 
-    def together(machine, mask, *operands):
-        return machine.together(Call(machine.site, name), function, mask, operands)
+    ``mask_of`` checks the mask; ``operands``: the names of the others; ``named``: whether Numba takes them,
+    and the mask, as keyword arguments.
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if named else inspect.Parameter.POSITIONAL_ONLY
+    signature = inspect.Signature([inspect.Parameter(each, kind) for each in ("machine", "mask", *operands)])
 
+    def together(*given, **keywords):
+        if keywords or len(given) != 2 + len(operands):
+            given = signature.bind(*given, **keywords).args
+        machine, mask, *values = given
+        mask = mask_of(machine, name, mask)
+        return machine.together(Call(machine.site, name), function, mask, tuple(values))
+
+    together.__signature__ = signature
     return Emulation(together, elementwise=False)
+
+
+def _whole_word(machine, name, value, what="mask"):
+    """Return what the instruction takes as it is: an integer of 32 or 64 bits."""
+    dtype = dtype_of(value)
+    if dtype is None or dtype.kind not in "iu" or dtype.itemsize < 4:
+        raise KernelTypeError(
+            f"{name}() takes an integer of 32 or 64 bits as its {what}, not {kind_of(value)}"
+        )
+    return value
+
+
+def _cast_word(machine, name, value):
+    """Return the mask of a call for which Numba casts any real number to an int32."""
+    dtype = dtype_of(value)
+    if dtype is None or dtype.kind == "c":
+        raise KernelTypeError(f"{name}() takes a real number as its mask, not {kind_of(value)}")
+    return value if dtype.kind in "iu" else machine.cast(_INT32, value)
 
 
 # ---- who takes part ----
@@ -55,10 +86,7 @@ def _as_bits(booleans: np.ndarray) -> np.ndarray:
 
 def _named(machine, mask) -> np.ndarray | int:
     """Return the bits of the mask that the lanes pass: one number for all lanes, or a number per lane."""
-    value = machine.plain(mask)
-    if np.asarray(value).dtype.kind not in "iub":
-        raise KernelTypeError("the mask of a warp's lanes must be an integer")
-    return np.asarray(value).astype(np.int64) & EVERYONE
+    return np.asarray(machine.plain(mask)).astype(np.int64) & EVERYONE
 
 
 def _shape(machine, *values) -> tuple:
@@ -195,7 +223,7 @@ def _listed(lanes: list[int]) -> str:
 # ---- shuffles ----
 
 
-def _shuffle(name, source_lane):
+def _shuffle(name, operand_name, source_lane):
     """Return the emulation of a shuffle.
 
     Each lane gets the value of the lane ``source_lane(lane, operand)``, or keeps its own if the warp has no
@@ -206,11 +234,10 @@ def _shuffle(name, source_lane):
         dtype = machine._dtype(value)
         if dtype is None or dtype.name not in _SHUFFLED:
             raise KernelTypeError(f"{name} takes int32, int64, float32 or float64, not {dtype or 'this'}")
-        if machine._dtype(operand).kind not in "biu":
-            raise KernelTypeError(f"{name} needs an integer for the lane, not {machine._dtype(operand)}")
+        _whole_word(machine, name, operand, operand_name)
         shape, active, members = _members(machine, call, mask)
         lane = machine.chunk.geometry.linear % WARP
-        wanted = source_lane(lane, machine.plain(operand))
+        wanted = source_lane(lane, np.asarray(machine.plain(operand)).astype(np.int64))
         wanted = np.where((wanted >= 0) & (wanted < WARP), wanted, lane)
         source = wanted + machine.chunk.geometry.linear - lane
         if isinstance(value, Unknown):
@@ -227,21 +254,20 @@ def _shuffle(name, source_lane):
                 taken = np.where(undefined.reshape(shape), garbage(taken.dtype), taken)
         return from_values(taken) if taken.dtype.kind in "biu" else taken
 
-    return _called_by_warp(name, shuffle)
+    return _called_by_warp(name, shuffle, _whole_word, ("value", operand_name), named=True)
 
 
 # ---- votes and matches ----
 
 
-def _vote(outcome, dtype):
+def _vote(name, outcome, dtype):
     """Return a vote. ``outcome`` takes the bits of the lanes whose predicate is true, and of all voters."""
 
     def vote(machine, call, mask, predicate):
         kind = dtype_of(predicate)
         if kind is None or kind.kind not in "biu":
             raise KernelTypeError(
-                f"cuda.{call.name}() takes a boolean or an integer, not {machine.kind_of(predicate)}: "
-                "pass a comparison"
+                f"cuda.{name}() takes a boolean or an integer, not {kind_of(predicate)}: pass a comparison"
             )
         predicate = machine.truth(predicate)
         true = predicate if type(predicate) is bool else predicate.pattern.array
@@ -249,7 +275,7 @@ def _vote(outcome, dtype):
         voted = _as_bits(_per_warp(true, shape) & active) & members
         return _for_each_lane(outcome(voted, members), shape, dtype)
 
-    return vote
+    return _called_by_warp(name, vote, _whole_word, ("predicate",))
 
 
 def _for_each_lane(values, shape, dtype) -> Lanes:
@@ -267,6 +293,9 @@ def _active_lanes(machine) -> Lanes:
 
 def _equal_lanes(machine, call, mask, value):
     """Return (shape, bits of the active lanes that each lane names, bits of those with an equal value)."""
+    dtype = dtype_of(value)
+    if dtype is None or dtype.kind == "c":
+        raise KernelTypeError(f"{call.name}() compares real numbers, not {kind_of(value)}")
     value = np.asarray(machine.plain(value))
     if value.dtype.kind == "f":
         value = value.view(f"i{value.dtype.itemsize}")
@@ -295,21 +324,22 @@ def _syncwarp(machine, call, mask):
     machine.warp_barrier(active, members, _waited_for(machine, active.shape))
 
 
+def _syncwarp_call(machine, mask=EVERYONE, /):
+    mask = _cast_word(machine, "syncwarp", mask)
+    return machine.together(Call(machine.site, "syncwarp"), _syncwarp, mask, ())
+
+
 WARP_CALLS = {
-    "shfl_sync": _shuffle("shfl_sync", lambda lane, source: source & 31),
-    "shfl_up_sync": _shuffle("shfl_up_sync", lambda lane, delta: lane - (delta & 31)),
-    "shfl_down_sync": _shuffle("shfl_down_sync", lambda lane, delta: lane + (delta & 31)),
-    "shfl_xor_sync": _shuffle("shfl_xor_sync", lambda lane, bits: lane ^ (bits & 31)),
-    "all_sync": _called_by_warp("all_sync", _vote(lambda true, members: true == members, BOOL)),
-    "any_sync": _called_by_warp("any_sync", _vote(lambda true, members: true != 0, BOOL)),
-    "eq_sync": _called_by_warp("eq_sync", _vote(lambda true, members: (true == members) | (true == 0), BOOL)),
-    "ballot_sync": _called_by_warp("ballot_sync", _vote(lambda true, members: true, _INT32)),
-    "match_any_sync": _called_by_warp("match_any_sync", _match_any),
-    "match_all_sync": _called_by_warp("match_all_sync", _match_all),
+    "shfl_sync": _shuffle("shfl_sync", "src_lane", lambda lane, source: source & 31),
+    "shfl_up_sync": _shuffle("shfl_up_sync", "delta", lambda lane, delta: lane - (delta & 31)),
+    "shfl_down_sync": _shuffle("shfl_down_sync", "delta", lambda lane, delta: lane + (delta & 31)),
+    "shfl_xor_sync": _shuffle("shfl_xor_sync", "lane_mask", lambda lane, bits: lane ^ (bits & 31)),
+    "all_sync": _vote("all_sync", lambda true, members: true == members, BOOL),
+    "any_sync": _vote("any_sync", lambda true, members: true != 0, BOOL),
+    "eq_sync": _vote("eq_sync", lambda true, members: (true == members) | (true == 0), BOOL),
+    "ballot_sync": _vote("ballot_sync", lambda true, members: true, _INT32),
+    "match_any_sync": _called_by_warp("match_any_sync", _match_any, _cast_word, ("value",)),
+    "match_all_sync": _called_by_warp("match_all_sync", _match_all, _cast_word, ("value",)),
     "activemask": Emulation(_active_lanes, elementwise=False),
-    "syncwarp": Emulation(
-        lambda machine, mask=EVERYONE: machine.together(Call(machine.site, "syncwarp"), _syncwarp, mask, ()),
-        elementwise=False,
-        kind="barrier",
-    ),
+    "syncwarp": Emulation(_syncwarp_call, elementwise=False, kind="barrier"),
 }
