@@ -51,7 +51,7 @@ class Type:
     def __init__(self, dtype):
         self.dtype = np.dtype(dtype)
 
-    def __call__(self, machine, value):
+    def __call__(self, machine, value, /):
         return machine.cast(self.dtype, value)
 
 

@@ -18,6 +18,11 @@ from numba.cuda.typing.typeof import typeof
 HOPPER = SimpleNamespace(compute_capability=(9, 0))
 
 
+def for_hopper():
+    """Let Numba compile device functions without a GPU, within a ``with`` statement."""
+    return patch("numba.cuda.dispatcher.get_current_device", lambda: HOPPER)
+
+
 class _Inferred(Exception):
     """Carries the compiler's state out of the pipeline, before lowering starts."""
 
@@ -73,7 +78,7 @@ def infer(function, *args, returns=types.void):
         typing_context, target_context, None, tuple(map(typeof, args)), returns, flags, {}, None, None
     )
     try:
-        with patch("numba.cuda.dispatcher.get_current_device", lambda: HOPPER):  # device functions need one
+        with for_hopper():  # device functions need a GPU to be compiled for
             compiler.compile_extra(function)
     except _Inferred as stop:
         (state,) = stop.args
@@ -102,7 +107,6 @@ def result_type(op, *operands):
     """The type Numba gives `op` (from `operator`, or a function) for operand types given by name."""
     typing_context, _ = contexts()
     operands = tuple(getattr(types, name) for name in operands)
-    device = patch("numba.cuda.dispatcher.get_current_device", lambda: HOPPER)
-    with device, target_override("cuda"):  # overloads ask for both
+    with for_hopper(), target_override("cuda"):  # overloads ask for both
         signature = typing_context.resolve_function_type(op, operands, {})
     return str(signature.return_type)

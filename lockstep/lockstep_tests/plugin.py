@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Collection
 from functools import cache, partial
 from itertools import chain, groupby, islice
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -94,6 +95,12 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
         else:
             line = f"A quick run: a fixed sample. --all runs up to {left_out} tests more."
         terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enable Numba's runtime on the GPU, without which Numba assigns no array to a part of another one."""
+    monkeypatch.setattr("numba.cuda.config", SimpleNamespace(CUDA_ENABLE_NRT=True), raising=False)
 
 
 @pytest.fixture

@@ -146,6 +146,7 @@ def memory(x, y, m, out):
     cuda.atomic.add(out.real, (0, 6), 1.0)
 
 
+@pytest.mark.usefixtures("runtime")
 def test_memory_of_every_space_loops_and_branches():
     x, y = random_complex(LANES), random_complex(2 * LANES)[LANES:]
     m, out = np.zeros((LANES, 4), np.complex128), np.zeros((LANES, 7), np.complex64)

@@ -539,7 +539,7 @@ def squares(limit, narrow):
         value = narrow
         if limit > 3:
             value = x[i]
-        if other is not None:
+        if other > 0:
             value = other
         out[i] = value * value
 
@@ -550,7 +550,7 @@ def test_types_are_found_again_where_a_constant_or_an_argument_differs(monkeypat
     passes, run = [], Types.again
     monkeypatch.setattr(Types, "again", lambda types: passes.append(types) or run(types))
     x, single = np.ones(4, np.float64), np.float32(2)
-    launches = [(5, single, None), (1, single, None), (1, 2.0, None), (1, single, 1.0)]
+    launches = [(5, single, single), (1, single, single), (1, 2.0, single), (1, single, 1.0)]
     found = []
     for *outside, other in [*launches, *launches]:
         found.append(emulate(squares(*outside), 1, 4, x, x.copy(), other).arithmetic["dtype"].tolist())

@@ -24,6 +24,7 @@ from lockstep.errors import (
 from lockstep.frozen import has_constants, original
 from lockstep.library import signatures
 from lockstep.limits import CONSTANT_BYTES, MAX_BLOCK, MAX_GRID, MAX_THREADS, profile
+from lockstep.machine.declarations import whole_shape
 from lockstep.machine.language import same_tuple
 from lockstep.machine.machine import Machine
 from lockstep.memory.records import Records
@@ -179,6 +180,7 @@ class BoundFunction:
     allowed: list  # comments that silence findings, also in the functions that it calls
     typed: Typed | None = None
     stored: set = field(default_factory=set)
+    literal: set = field(default_factory=set)  # positions of parameters for which Numba needs literals
     local_elements: int = 0  # elements of the local arrays whose shapes are constant expressions
     warp_by_warp: bool = False  # whether its warps may wait for each other
     meets_grid: bool = False  # whether all blocks may wait for each other
@@ -188,7 +190,9 @@ class BoundFunction:
     dispatcher: object = None  # set for a device function whose constants depend on its argument types
     called_with: set = field(default_factory=set)  # the combinations of argument types that calls had
     earlier: dict = field(default_factory=dict)  # argument types -> the function with its earlier constants
-    constants: dict = field(default_factory=dict)  # id of an array from outside -> its bytes
+    constants: dict = field(
+        default_factory=dict
+    )  # (file, line, array) of a place that reads one -> its bytes
     uncalled: list = field(default_factory=list)  # sentences about barriers that it names and does not call
     of_library: bool = False  # whether it belongs to a library, and the kernel does not
     recursive: bool = False
@@ -311,7 +315,6 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
                 raise UnsupportedKernel("a kernel cannot call itself; only device functions can", *here)
             callees[root, path] = value
         space[name] = _with_arrays(value, ".".join((root, *path)), counts_only)
-        bound.constants |= _constants(value)
         bound.warp_by_warp |= getattr(value, "warp_by_warp", False)
         bound.meets_grid |= getattr(value, "meets_grid", False)
         if isinstance(value, Emulation) and value.needs > (0, 0):
@@ -319,10 +322,17 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
             bound.needs.append((value.needs, *shown))
     bound.typed = Typed(function, device, translation, program, space)
     bound.stored |= translation.stored
+    bound.literal |= translation.literal
+    bound.constants |= _constants(function, environment, translation.constants)
     for _ in translation.passed:  # Once is not enough if a function passes a parameter on to itself.
         for root, path, given, parameter in translation.passed:
             if given in callees[root, path].stored:
                 bound.stored.add(parameter)
+            if given in callees[root, path].literal:
+                bound.literal.add(parameter)
+    for root, path, given, line in translation.computed:
+        if given in callees[root, path].literal:
+            _refuse_computed(callees[root, path], given, function.__code__.co_filename, line)
     shapes = [eval(shape, space) for shape in translation.local_shapes]
     others = [
         one
@@ -330,7 +340,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
         if callee is not bound
         for one in (callee, *callee.earlier.values())
     ]
-    bound.local_elements = sum(int(np.prod(shape)) for shape in shapes)
+    bound.local_elements = sum(int(np.prod(whole_shape(shape))) for shape in shapes)
     bound.local_elements += sum(callee.local_elements for callee in others)
     for callee in others:
         bound.sites |= callee.sites
@@ -366,6 +376,18 @@ def _bind_callee(callee: Callee, counts_only, under, call) -> BoundFunction:
     return bound
 
 
+def _refuse_computed(callee: BoundFunction, position: int, file: str, line: int):
+    name = callee.typed.function.__name__
+    parameter = list(callee.signature.parameters)[position]
+    raise UnsupportedKernel(
+        f"{name}() needs a literal as its {parameter}: it makes an array of that size, or a grid of so many "
+        "dimensions, and Numba must know the number when it compiles. Write the number, or the name of one "
+        "outside the kernel; the emulator does not take len() of a tuple",
+        file,
+        line,
+    )
+
+
 def _types_of(args) -> tuple:
     return tuple((kind_of(value), getattr(value, "layout", None)) for value in args)
 
@@ -379,12 +401,15 @@ def _with_arrays(value, name: str, counts_only: bool):
     return value
 
 
-def _constants(value) -> dict[int, int]:
-    """Return id -> bytes of the arrays in a value from outside the kernel."""
-    if isinstance(value, Constant):
-        return {id(value.array): value.array.nbytes}
-    parts = value if isinstance(value, tuple) else ()
-    return {key: size for part in parts for key, size in _constants(part).items()}
+def _constants(function, environment, places) -> dict:
+    """Return (file, line, column, array) -> bytes for the places that read an array from outside."""
+    found = {}
+    for root, path, line, column in places:
+        value = environment[root]
+        for part in path:
+            value = names.attribute(value, part)
+        found[function.__code__.co_filename, line, column, ".".join((root, *path))] = value.array.nbytes
+    return found
 
 
 def _named_parts(values: tuple, name: str) -> list:
@@ -408,11 +433,7 @@ class Launch:
         self.strict, self.debug = options.strict, options.debug
         self.bound = bind(self.function, self.counts_only)
         self.bound.require(self.gpu)
-        if (taken := sum(self.bound.constants.values())) > CONSTANT_BYTES:
-            raise LimitExceeded(
-                f"the arrays from outside the kernel take {taken:,} bytes of constant memory, where Numba "
-                f"puts them; the limit is {CONSTANT_BYTES:,}: pass a large array as an argument"
-            )
+        self._check_constants()
         self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
         self.printed: list[str] = []  # the lines that the kernel printed
         self.silencing = Silencing(self.bound.allowed, allowed_kinds(options.allow))
@@ -420,6 +441,18 @@ class Launch:
             raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
         self.lower_bound: LowerBound | None = None
         self.needed = self._surely_needed() if options.as_compiled else None
+
+    def _check_constants(self):
+        """Refuse more constant memory than there is. Compiled code has a copy for each place that reads."""
+        taken = sum(self.bound.constants.values())
+        if taken > CONSTANT_BYTES:
+            places = ", ".join(f"{name} in line {line}" for _, line, _, name in self.bound.constants)
+            raise LimitExceeded(
+                f"the arrays from outside that the kernel reads take {taken:,} bytes of constant memory, "
+                f"where Numba puts a copy for each place that reads one ({places}); "
+                f"the limit is {CONSTANT_BYTES:,}: "
+                "pass a large array as an argument"
+            )
 
     def _surely_needed(self) -> set:
         """Return the accesses that no compiler can leave out.
@@ -741,6 +774,11 @@ def refuse_masked(value):
 
 
 def _check_argument(name, value):
+    if isinstance(value, np.ndarray) and not value.dtype.isnative:
+        raise LaunchError(
+            f"{name} holds numbers in another byte order ({value.dtype.str}) than the machine's, and Numba "
+            f"takes none: pass {name}.astype({name}.dtype.newbyteorder('='))"
+        )
     if isinstance(value, np.ndarray) and value.dtype.fields:
         value = Records(name, value)
     refuse_masked(value)
@@ -753,7 +791,13 @@ def _check_argument(name, value):
         _check_layout(name, value)
         return value
     if value is None:
-        return None
+        raise ArgumentError(
+            f"{name} is None, and numba.cuda passes no None to a kernel: pass a number or an array"
+        )
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise LaunchError(f"{name} is {value}, which needs more than 64 bits")
+    if isinstance(value, np.generic) and value.dtype.char in "gG":  # those of 80 bits
+        raise LaunchError(f"{name} is a {type(value).__name__}, which Numba does not take: pass a float64")
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return names.as_number(value)
     if isinstance(value, tuple):
@@ -761,7 +805,9 @@ def _check_argument(name, value):
     if hasattr(value, "in_kernel"):
         _check_argument(name, value.array)
         return value
-    raise LaunchError(f"{name} must be an array or a number, not a {type(value).__name__}")
+    raise LaunchError(
+        f"{name} is a {type(value).__name__}; the emulator takes arrays, numbers and tuples of them"
+    )
 
 
 def _check_layout(name, array):

@@ -9,7 +9,9 @@ import numpy as np
 from lockstep.errors import KernelTypeError
 from lockstep.machine.arithmetic import CONSTANTS, require_real
 from lockstep.machine.barriers import GRID
+from lockstep.machine.elements import kind_of
 from lockstep.machine.iterables import ITERABLES
+from lockstep.memory.storage import ARRAYS
 from lockstep.registry import Emulation, Type, spelled
 from lockstep.values.dtypes import BOOL, FLOAT16, FLOAT64, INT64, dtype_of
 from lockstep.values.geometry import Coordinates
@@ -27,7 +29,7 @@ class Conversion(Type):
         super().__init__(dtype)
         self.kept = kept
 
-    def __call__(self, machine, value):
+    def __call__(self, machine, value, /):
         dtype = dtype_of(value)
         if dtype is not None and dtype.kind in self.kept:
             return value
@@ -35,6 +37,15 @@ class Conversion(Type):
             raise KernelTypeError(
                 "Numba has no float() of a boolean; write 1.0 if the condition holds, else 0.0"
             )
+        return super().__call__(machine, value)
+
+
+class Truth(Type):
+    """``bool``, which takes None and tuples too."""
+
+    def __call__(self, machine, value, /):
+        if value is None or isinstance(value, tuple):
+            return machine.truth(value)
         return super().__call__(machine, value)
 
 
@@ -87,27 +98,36 @@ def _of_site(function, **effects):
 # ---- numba.cuda ----
 
 
-def _grid(machine, dimensions):
-    if dimensions not in (1, 2, 3):
-        raise KernelTypeError(f"cuda.grid() takes 1, 2 or 3, not {dimensions}")
+def _grid(machine, ndim):
+    _require_dimensions("grid", ndim)
     axes = []
-    for axis in "xyz"[:dimensions]:
+    for axis in "xyz"[:ndim]:
         block = getattr(machine.chunk.block_index, axis)
         width = machine.block["xyz".index(axis)]
         start = machine.mul(None, machine.cast(INT64, block), width)
         axes.append(machine.add(None, start, getattr(machine.chunk.thread_index, axis)))
-    return axes[0] if dimensions == 1 else tuple(axes)
+    return axes[0] if ndim == 1 else tuple(axes)
 
 
-def _gridsize(machine, dimensions):
-    if dimensions not in (1, 2, 3):
-        raise KernelTypeError(f"cuda.gridsize() takes 1, 2 or 3, not {dimensions}")
-    sizes = tuple(g * b for g, b in zip(machine.grid, machine.block))[:dimensions]
-    return sizes[0] if dimensions == 1 else sizes
+def _gridsize(machine, ndim):
+    _require_dimensions("gridsize", ndim)
+    sizes = tuple(g * b for g, b in zip(machine.grid, machine.block))[:ndim]
+    return sizes[0] if ndim == 1 else sizes
+
+
+def _require_dimensions(name, ndim):
+    if type(ndim) is not int or ndim not in (1, 2, 3):
+        shown = ndim if isinstance(ndim, (int, float)) else kind_of(ndim)
+        raise KernelTypeError(f"cuda.{name}() takes the number 1, 2 or 3, not {shown}")
 
 
 def _dtype(kind) -> np.dtype:
-    if isinstance(kind, Type) and not isinstance(kind, Conversion):
+    if kind in PYTHON_TYPES:
+        raise KernelTypeError(
+            "Numba takes none of Python's int, float and bool as the dtype of an array: write int64, float64 "
+            "or boolean, from numba or numpy"
+        )
+    if isinstance(kind, Type):
         return kind.dtype
     with suppress(TypeError):  # A dtype may be given as "float32", or as NumPy's "f4".
         if isinstance(kind, str) and np.dtype(kind).name in TYPES:
@@ -121,9 +141,11 @@ _POINTER = 8  # bytes, the smallest alignment that Numba accepts
 
 def _array(allocate):
     def declare(machine, site, shape, dtype, alignment=None):
-        if alignment is not None and (alignment < _POINTER or alignment & (alignment - 1)):
+        fits = type(alignment) is int and alignment >= _POINTER and not alignment & (alignment - 1)
+        if alignment is not None and not fits:
+            shown = alignment if isinstance(alignment, (int, float)) else kind_of(alignment)
             raise KernelTypeError(
-                f"the alignment of an array must be a power of two and at least {_POINTER}, not {alignment}"
+                f"the alignment of an array must be a power of two and at least {_POINTER}, not {shown}"
             )
         return getattr(machine, allocate)(site, shape, _dtype(dtype), alignment)
 
@@ -132,12 +154,20 @@ def _array(allocate):
 
 def _atomic(name):
     def operation(machine, site, array, index, value):
+        _require_numbers(f"cuda.atomic.{name}", value)
         return machine.atomic(site, name, array, index, value)
 
     return _of_site(operation, reads=(0,), writes=(0,), elementwise=False)
 
 
+def _require_numbers(name, *values):
+    for value in values:
+        if dtype_of(value) is None:
+            raise KernelTypeError(f"{name}() takes numbers, not {kind_of(value)}")
+
+
 def _compare_and_swap(machine, site, array, index, expected, value):
+    _require_numbers("cuda.atomic.cas", expected, value)
     return machine.atomic(site, "cas", array, index, value, expected)
 
 
@@ -145,6 +175,7 @@ def _swap_first(machine, site, array, expected, value):
     """Emulate ``compare_and_swap``, which takes the first element of an array of one dimension."""
     if getattr(array, "ndim", 1) != 1:
         raise KernelTypeError("cuda.atomic.compare_and_swap takes an array of one dimension")
+    _require_numbers("cuda.atomic.compare_and_swap", expected, value)
     return machine.atomic(site, "cas", array, 0, value, expected)
 
 
@@ -164,13 +195,6 @@ def _lower_lanes(machine):
     """Return, for each lane, the bits of the lanes with lower numbers in its warp."""
     lane = machine.chunk.geometry.lane.pattern
     return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1), 0, UINT32)
-
-
-def _first_set(machine, x):
-    """Emulate ``cuda.ffs``, which unlike ``popc`` and ``clz`` takes no float."""
-    if (dtype_of(x) or BOOL).kind not in "iu":
-        raise KernelTypeError(f"cuda.ffs() takes an integer, not {machine.kind_of(x)}")
-    return CUDA_FUNCTIONS["ffs"](machine, x)
 
 
 def _fma(machine, site, x, y, z):
@@ -199,11 +223,18 @@ def _select(machine, condition, a, b):
     return machine.select(condition, lambda: a, lambda: b)
 
 
-def _constant(machine, array):
+def _constant(machine, ndarray):
     """Emulate ``cuda.const.array_like``. Numba puts all outside arrays into constant memory anyway."""
-    if getattr(array, "space", "") != "constant":
-        raise KernelTypeError("cuda.const.array_like() takes a NumPy array of the module or of the closure")
-    return array
+    if not isinstance(ndarray, ARRAYS):
+        raise KernelTypeError(f"cuda.const.array_like() takes a NumPy array, not {kind_of(ndarray)}")
+    return ndarray
+
+
+def _sleep(machine, nanoseconds):
+    """Emulate ``cuda.nanosleep``, which takes no time here."""
+    dtype = dtype_of(nanoseconds)
+    if dtype is None or dtype.kind == "c":
+        raise KernelTypeError(f"cuda.nanosleep() takes a number of nanoseconds, not {kind_of(nanoseconds)}")
 
 
 _SPECIALS = {
@@ -219,8 +250,8 @@ _ATOMICS = ("add", "sub", "max", "min", "nanmax", "nanmin", "and_", "or_", "xor"
 
 CUDA = {
     **WARP_CALLS,
-    "grid": Emulation(_grid, kind="of_literal"),
-    "gridsize": Emulation(_gridsize, kind="of_literal"),
+    "grid": Emulation(_grid, kind="dimensions"),
+    "gridsize": Emulation(_gridsize, kind="dimensions"),
     "warpsize": np.int32(32),
     "shared.array": _array("shared_array"),
     "local.array": _array("local_array"),
@@ -239,7 +270,7 @@ CUDA = {
     "threadfence_system": Emulation(lambda machine: machine.fence(), elementwise=False),
     "cg.this_grid": Emulation(lambda machine: GRID, elementwise=False, meets_grid=True),
     "lanemask_lt": Emulation(_lower_lanes),
-    "nanosleep": Emulation(lambda machine, nanoseconds: None, elementwise=False),
+    "nanosleep": Emulation(_sleep, elementwise=False),
     "fma": _of_site(_fma),
     "selp": Emulation(_select),
     "atomic.compare_and_swap": _of_site(_swap_first, reads=(0,), writes=(0,), elementwise=False),
@@ -248,7 +279,6 @@ CUDA = {
     **{name: Special(code) for name, code in _SPECIALS.items()},
     **{f"atomic.{name}": _atomic(name) for name in _ATOMICS},
     **{name: Emulation(function) for name, function in (CUDA_FUNCTIONS | LIBDEVICE).items()},
-    "ffs": Emulation(_first_set),
 }
 
 _INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -269,9 +299,17 @@ TYPES |= {"boolean": Type(BOOL), "bool_": Type(BOOL), "intp": Type(INT64), "uint
 
 def _extreme(name):
     def extreme(machine, site, *values):
-        values = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
-        if not values:
-            raise KernelTypeError(f"{name[:3]}() needs at least one value")
+        short = name[:3]
+        if len(values) == 1 and isinstance(values[0], ARRAYS):
+            raise KernelTypeError(f"the emulator does not support {short}() of an array: write a loop")
+        single = len(values) == 1 and not isinstance(values[0], tuple)
+        values = values[0] if len(values) == 1 and not single else values
+        if single or not values:
+            raise KernelTypeError(f"{short}() needs two or more values, or a tuple that is not empty")
+        if len({dtype_of(value) is BOOL for value in values}) > 1:
+            raise KernelTypeError(
+                f"Numba has no {short}() of a boolean and a number: convert it, as in int(...)"
+            )
         result = values[0]
         for value in values[1:]:
             result = getattr(machine, name)(site, result, value)
@@ -281,10 +319,13 @@ def _extreme(name):
 
 
 def _sum(machine, site, values, start=0):
-    if not isinstance(values, tuple):
+    if isinstance(values, ARRAYS):
         raise KernelTypeError(
-            f"sum() needs a tuple, not {machine.kind_of(values)}; add up elements in a loop"
+            "the emulator does not support sum() of an array: add up its elements in a loop"
         )
+    if not isinstance(values, tuple) or not values:
+        shown = "an empty one" if values == () else machine.kind_of(values)
+        raise KernelTypeError(f"sum() needs a tuple of numbers, not {shown}")
     for value in values:
         start = machine.add(site, start, value)
     return start
@@ -297,6 +338,8 @@ def _printed(machine, value, where) -> str:
     """Return the text that one lane prints for a value, in the format of a GPU."""
     if isinstance(value, str):
         return value
+    if hasattr(value, "_fields") or isinstance(value, Type):
+        raise KernelTypeError(f"a kernel prints numbers, text and plain tuples, not {machine.kind_of(value)}")
     if isinstance(value, tuple):
         parts = [_printed(machine, part, where) for part in value]
         return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
@@ -329,8 +372,8 @@ BUILTINS = {
     "len": Emulation(lambda machine, value: machine.length(value)),
     "int": Conversion(INT64, "iu"),
     "float": Conversion(np.float64, "f"),
-    "bool": Type(BOOL),
-    "complex": Emulation(lambda machine, real, imag=None: machine.complex_of(real, imag)),
+    "bool": Truth(BOOL),
+    "complex": Emulation(lambda machine, real, imag=None, /: machine.complex_of(real, imag)),
     "pow": _of_site(lambda machine, site, a, b: machine.pow(site, a, b)),
     "print": Emulation(_print, elementwise=False),
     "range": Emulation(lambda machine, *bounds: machine.range_of(*bounds), kind="range"),
@@ -338,6 +381,8 @@ BUILTINS = {
     **{name: Emulation(function) for name, function in PYTHON_FUNCTIONS.items()},
     **ITERABLES,
 }
+
+PYTHON_TYPES = tuple(BUILTINS[name] for name in ("int", "float", "bool"))
 
 MATH = {name: Emulation(function) for name, function in MATH_FUNCTIONS.items()} | CONSTANTS
 

@@ -65,10 +65,21 @@ class Function:
     ``compute`` takes arrays or NumPy scalars of the types in a signature, and returns the result, or a tuple
     of results. ``counted``: the name under which a call counts as floating-point arithmetic, or None if it
     does not count. ``kinds``: NumPy's letters for the kinds that arguments may have before they are cast.
+    ``without_code``: NumPy's letters for types of the first argument for which Numba has no code though it
+    chooses them.
     """
 
-    def __init__(self, name: str, signatures: str, compute, counted: str | None = None, kinds: str = "biufc"):
+    def __init__(
+        self,
+        name: str,
+        signatures: str,
+        compute,
+        counted: str | None = None,
+        kinds: str = "biufc",
+        without_code: str = "",
+    ):
         self.name, self.compute, self.counted, self.kinds = name, compute, counted, kinds
+        self.without_code = without_code
         self.signatures = [tuple(signature.split(":")) for signature in signatures.split()]
         self._chosen: dict = {}
 
@@ -104,7 +115,13 @@ class Function:
         possible = [s for s in fitting if all(conversions()[pair] <= UNSAFE for pair in zip(given, s[1]))]
         if not possible or any(dtype.kind not in self.kinds for dtype in dtypes):
             raise KernelTypeError(f"Numba has no {self.name}() of {_shown(values, dtypes)}")
-        return min(possible, key=lambda signature: rating(given, signature[1]))
+        chosen = min(possible, key=lambda signature: rating(given, signature[1]))
+        if chosen[1][0] in self.without_code:
+            raise KernelTypeError(
+                f"Numba has no code of {self.name}() for {_dtype(chosen[1][0])} on a GPU; convert "
+                f"{_shown(values, dtypes)} to a wider type"
+            )
+        return chosen
 
     def emulation(self) -> Emulation:
         return Emulation(self)
@@ -285,9 +302,13 @@ class Ufunc(Function):
         super().__init__(f"np.{name}", "", self.ufunc, _MATH_NAMES.get(name, name) if counted else None)
 
     def _choose(self, dtypes, values=()) -> tuple:
+        if len(dtypes) == self.ufunc.nin + 1 and values and dtypes[-1] is None:
+            raise KernelTypeError(
+                f"the emulator does not support {self.name}() with an array for the result: assign the result"
+            )
         if len(dtypes) != self.ufunc.nin:
             raise KernelTypeError(f"{self.name}() takes {_counted([self.ufunc.nin])}, not {len(dtypes)}")
-        if all(dtype is not None and dtype.kind in "biufc" for dtype in dtypes):
+        if all(dtype is not None and dtype.kind in "biufc" and dtype.char != "e" for dtype in dtypes):
             kinds = {dtype.kind for dtype in dtypes}
             loops = self._loops(dtypes, mixed=bool(kinds & set("fc")) and bool(kinds & set("iu")))
             wanted, results = next(loops, ("none", ""))
@@ -350,7 +371,9 @@ PARTS_BY_NUMPY = {
 }
 for _part in PARTS_BY_NUMPY.values():
     _part.kinds = "iufc"  # A boolean has no parts.
-PARTS_BY_NUMPY["angle"] = Function("np.angle", "d:f d:d d:F d:D d:f? d:d? d:F? d:D?", _angle, "atan2")
+PARTS_BY_NUMPY["angle"] = Function(
+    "np.angle", "d:? d:e d:f d:d d:F d:D d:?? d:f? d:d? d:F? d:D?", _angle, "atan2", without_code="?e"
+)
 
 
 NUMPY_FUNCTIONS = _numpy()  # all of them are ufuncs
@@ -463,7 +486,7 @@ def _half(name, compute):
 CUDA_FUNCTIONS = {
     "popc": Function("popc", _SAME, population_count),
     "clz": Function("clz", _SAME, leading_zeros),
-    "ffs": Function("ffs", " ".join(f"I:{letter}" for letter in "bhiqBHIQ"), first_set),
+    "ffs": Function("ffs", " ".join(f"I:{letter}" for letter in "bhiqBHIQ"), first_set, without_code="bhBH"),
     "brev": Function("brev", "I:I Q:Q", reversed_bits),
     "cbrt": Function("cbrt", "f:f d:d", np.cbrt, "cbrt"),
     **{f"fp16.{name}": _half(name, compute) for name, compute in _HALF.items()},

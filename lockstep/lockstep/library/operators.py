@@ -41,6 +41,8 @@ def _register():
         emulates(function)(lambda machine, a, b, sign=sign: machine.compare(sign, a, b))
     emulates(operator.pos)(lambda machine, a: machine.pos(a))
     emulates(operator.not_)(lambda machine, a: machine.not_(a))
+    emulates(operator.is_)(lambda machine, a, b: machine.identical(a, b))
+    emulates(operator.contains)(lambda machine, values, value: machine.contained(value, values))
 
 
 _register()

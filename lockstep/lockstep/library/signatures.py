@@ -74,9 +74,18 @@ def _possible(signature: Declared, values: tuple) -> bool:
         is_array = isinstance(value, DeviceArray)
         if _is_array(kind) != is_array:
             return False
-        if is_array and (value.ndim != kind.ndim or dtype_of_type(kind.dtype) != value.dtype):
+        if is_array and not _holds(kind, value):
             return False
     return True
+
+
+def _holds(kind: Any, array: DeviceArray) -> bool:
+    """Tell whether an array has the dtype, dimensions and layout of an array's type, and may be stored to."""
+    alike = array.ndim == kind.ndim and dtype_of_type(kind.dtype) == array.dtype
+    fits = kind.layout in ("A", array.layout) and (
+        array.storage.writeable or not getattr(kind, "mutable", True)
+    )
+    return alike and fits
 
 
 def _least(signature: Declared, values: tuple) -> tuple:

@@ -116,8 +116,13 @@ class MemoryAccess:
             return self.each_choice(array, lambda a: self.atomic(site, name, a, index, value, compare))
         if not isinstance(array, DeviceArray):
             raise KernelTypeError(f"an atomic operation needs an array, not {kind_of(array)}")
-        index = tuple(map(self._cast_index, index if isinstance(index, tuple) else (index,)))
         require_dtype(name, array)
+        if isinstance(index, tuple) and array.ndim < 2:
+            raise KernelTypeError(
+                f"cuda.atomic.{name} takes a plain index of {array.name}, not a tuple: Numba takes tuples "
+                "for arrays of two and more dimensions"
+            )
+        index = tuple(map(self._cast_index, index if isinstance(index, tuple) else (index,)))
         for operand in (value, compare):
             if operand is not None:
                 self._require_number(self.plain(operand), array)
@@ -133,11 +138,9 @@ class MemoryAccess:
         return self._as_numbers(old)
 
     def _cast_index(self, position):
-        """Turn a float index into an integer, as Numba does for atomic operations and for no other access."""
+        """Turn a float or boolean index into an integer, as Numba does for atomic operations only."""
         dtype = dtype_of(position)
-        return (
-            self.cast(np.dtype(np.int64), position) if dtype is not None and dtype.kind == "f" else position
-        )
+        return self.cast(INT64, position) if dtype is not None and dtype.kind in "fb" else position
 
     def _serialise(self, name, array, access, value, compare):
         storage = array.storage

@@ -68,6 +68,15 @@ class Arithmetic:
             self._refuse_zero(site, b, "division by zero")
         return self._float(site, "div", np.true_divide, a, b, dtype)
 
+    def divide_element(self, site, element, divisor):
+        """Carry out ``x[i] /= y``. Refuse it for two integers, whose quotient Numba cannot store there."""
+        if is_integer(self._dtype(element)) and is_integer(self._dtype(divisor)):
+            raise KernelTypeError(
+                "Numba does not compile /= of an integer element by an integer: write x[i] = x[i] / y, or "
+                "//= for whole numbers"
+            )
+        return self.div(site, element, divisor)
+
     def floordiv(self, site, a, b):
         if self._integers(a, b):
             if self.debug:
@@ -188,6 +197,8 @@ class Arithmetic:
             return outcome
         if isinstance(a, tuple) and isinstance(b, tuple):
             return self.compare_tuples(op, a, b)
+        if op in ("==", "!=") and (a is None or b is None):
+            return (a is b) == (op == "==")
         dtype = promote(self._dtype(a), self._dtype(b))  # both must be numbers
         if op not in ("==", "!="):
             require_real(dtype, op)
@@ -203,6 +214,8 @@ class Arithmetic:
         return lanes.from_values(values)
 
     def not_(self, a):
+        if isinstance(a, tuple):
+            raise KernelTypeError("Numba has no `not` of a tuple: compare len(...) with 0")
         a = self.truth(a)
         return not a if type(a) is bool else lanes.logical_not(a)
 
@@ -348,7 +361,7 @@ class Arithmetic:
         if isinstance(value, Unknown):
             return unknown(dtype)
         source = self._dtype(value)
-        if dtype != BOOL:
+        if dtype != BOOL or source == FLOAT16:
             require_fit(source, dtype)
         if is_integer(dtype) and is_integer(source):
             if self.log is not None and dtype.itemsize < 8:
@@ -434,7 +447,9 @@ class Arithmetic:
 
 
 def require_fit(given: np.dtype, wanted: np.dtype):
-    """Raise KernelTypeError for a complex number that is to become a real one."""
+    """Raise KernelTypeError for a complex number to become a real one, and a float16 to become a boolean."""
+    if given == FLOAT16 and wanted == BOOL:
+        raise KernelTypeError("Numba does not convert a float16 to a boolean: compare it, as in x != 0")
     if given.kind == "c" and wanted.kind != "c":
         raise KernelTypeError(
             f"Numba converts no {given} to {wanted}: take the .real part of the complex number, or its abs()"

@@ -79,6 +79,8 @@ class Control(Narrowing):
             if value.pattern.low == value.pattern.high:
                 return bool(value.pattern.low)
             return value
+        if value is None or isinstance(value, tuple):
+            return bool(value)
         return self.compare("!=", value, 0)
 
     def select(self, condition, then, otherwise):

@@ -17,6 +17,7 @@ class Declarations:
         shape = self.declared_shape(shape)
         if shape == (0,):
             return self._dynamic_array(site, dtype, alignment)
+        require_elements(shape)
         array = self.chunk.shared_arrays.get(site)
         if array is None:
             self._check_static_limit(_bytes(shape, dtype))
@@ -70,6 +71,7 @@ class Declarations:
     def local_array(self, site, shape, dtype, alignment=None):
         """Make a ``cuda.local.array``, one per thread."""
         shape = self.declared_shape(shape)
+        require_elements(shape)
         if _bytes(shape, dtype) > MAX_LOCAL_BYTES:
             raise LimitExceeded(
                 f"the local array {self.sites[site].op} takes {_bytes(shape, dtype):,} bytes per thread; "
@@ -114,6 +116,15 @@ class Declarations:
 
 def _bytes(shape, dtype) -> int:
     return math.prod(map(int, shape)) * dtype.itemsize
+
+
+def require_elements(shape: tuple):
+    """Refuse a shape without elements."""
+    if min(shape, default=1) < 1:
+        raise KernelTypeError(
+            f"the shape of a shared or local array must be positive, not {shape}; only `cuda.shared.array(0, "
+            "dtype)` means something, the dynamic shared memory"
+        )
 
 
 def whole_shape(shape) -> tuple:

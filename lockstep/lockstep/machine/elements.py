@@ -98,7 +98,7 @@ class Elements:
         """Refuse a value that cannot be stored in the array."""
         if not isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
             raise KernelTypeError(f"only numbers can be stored, not {kind_of(value)}")
-        if type(value) is complex or getattr(value, "dtype", BOOL).kind == "c":
+        if type(value) is complex or getattr(value, "dtype", BOOL).char in "FDe":
             require_fit(dtype_of(value), array.dtype)
 
     @staticmethod
@@ -110,8 +110,20 @@ class Elements:
             return tuple(map(Elements.own, value))
         return value
 
+    @staticmethod
+    def _require_one_type(values: tuple):
+        """Refuse a tuple that an index cannot choose from which Numba does not know when it compiles."""
+        if len(kinds := {type_of(value) for value in values}) > 1:
+            raise KernelTypeError(
+                "Numba must know the index of a tuple whose values differ in type, here "
+                f"{' and '.join(sorted(kinds))}, and the emulator takes only a number, or a variable with "
+                "one: write the number, or pass the values one by one"
+            )
+
     def _pick(self, site, values: tuple, index):
         """Return an element of a tuple."""
+        if not self.sites[site].one_constant:
+            self._require_one_type(values)
         if isinstance(index, (Lanes, Unknown)):
             return self.pick_in_each_lane(site, values, index)
         position = self._index_number(index)
@@ -145,3 +157,12 @@ def kind_of(value) -> str:
         return f"the array {value.name}"
     name = f"{value.dtype} value" if hasattr(value, "dtype") else type(value).__name__
     return ("an " if name[0] in "aeio" else "a ") + name
+
+
+def type_of(value) -> str:
+    """Return the type of a value in words, by which Numba tells whether values of a tuple are alike."""
+    if isinstance(value, tuple):
+        return f"a tuple of {', '.join(map(type_of, value))}"
+    if hasattr(value, "storage"):
+        return f"a {value.ndim}-dimensional array of {value.dtype}"
+    return str(dtype_of(value) or type(value).__name__)

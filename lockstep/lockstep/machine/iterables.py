@@ -9,6 +9,8 @@ from lockstep.errors import KernelTypeError
 from lockstep.registry import Emulation
 from lockstep.values.dtypes import dtype_of, range_type
 
+from .elements import type_of
+
 
 class LaneRange:
     """A range whose bounds differ from lane to lane."""
@@ -85,7 +87,7 @@ class Zipped:
     """The tuples of ``zip(...)``, as many as its shortest part has values."""
 
     def __init__(self, machine, parts):
-        self.parts, self.length = parts, parts[0].length
+        self.parts, self.length = parts, parts[0].length if parts else 0
         for part in parts[1:]:
             self.length = machine.minimum(None, self.length, part.length)
 
@@ -106,12 +108,16 @@ def iterable(machine, values):
         return Typed(iterable(machine, values.numbers), values.dtype)
     if hasattr(values, "at"):
         return values
+    if hasattr(values, "record"):
+        raise KernelTypeError(
+            f"the emulator does not support a loop over records: index {values.name} in one"
+        )
     raise KernelTypeError(f"a for loop runs over a range or a tuple, not over {machine.kind_of(values)}")
 
 
 def check_one_type(values: tuple):
     """Raise KernelTypeError for a tuple that Numba cannot loop over: of several types, or empty."""
-    types = {_type_of(value) for value in values}
+    types = {type_of(value) for value in values}
     if not values:
         raise KernelTypeError("Numba does not go over an empty tuple")
     if len(types) > 1:
@@ -119,21 +125,14 @@ def check_one_type(values: tuple):
         raise KernelTypeError(f"Numba goes only over tuples whose values have one type, not {listed}")
 
 
-def _type_of(value) -> str:
-    if isinstance(value, tuple):
-        return f"a tuple of {', '.join(map(_type_of, value))}"
-    if hasattr(value, "storage"):
-        return f"a {value.ndim}-dimensional array of {value.dtype}"
-    return str(dtype_of(value) or type(value).__name__)
-
-
 def _enumerate(machine, values, start=0):
+    dtype = dtype_of(start)
+    if dtype is None or dtype.kind not in "biu":
+        raise KernelTypeError(f"enumerate() starts at an integer, not at {machine.kind_of(start)}")
     return Enumerated(iterable(machine, values), start)
 
 
 def _zip(machine, *values):
-    if not values:
-        raise KernelTypeError("zip() needs something to loop over")
     return Zipped(machine, [iterable(machine, part) for part in values])
 
 

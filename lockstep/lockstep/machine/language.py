@@ -13,6 +13,8 @@ from lockstep.values.dtypes import dtype_of
 from .elements import kind_of
 from .iterables import check_one_type
 
+_IDENTITY = ("storage", "dtype", "layout", "shape", "strides", "pattern", "offset")  # of an array
+
 
 class Language:
     """The machine's part in what Python's syntax means."""
@@ -58,7 +60,7 @@ class Language:
         if a is None or b is None:
             return a is b
         if isinstance(a, DeviceArray) and isinstance(b, DeviceArray):
-            raise KernelTypeError("Numba does not compile `is` for two arrays; compare their elements")
+            return a is b or all(getattr(a, name) == getattr(b, name) for name in _IDENTITY)
         if isinstance(a, (DeviceArray, tuple)) or isinstance(b, (DeviceArray, tuple)):
             return False
         return self.compare("==", a, b) if dtype_of(a) == dtype_of(b) else False
@@ -72,7 +74,9 @@ class Language:
                 equal = self.compare("==", value, other)
                 outcome = equal if outcome is False else self.or_(outcome, lambda equal=equal: equal)
             return outcome
-        raise KernelTypeError(f"`in` needs a tuple in a kernel, not {kind_of(values)}")
+        raise KernelTypeError(
+            f"the emulator supports `in` for tuples, not for {kind_of(values)}: write a loop"
+        )
 
     # ---- calls ----
 

@@ -72,7 +72,12 @@ class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Vie
     def function_in(value, name):
         """Return the device function or the atomic operation that a variable holds."""
         atomic = isinstance(value, Emulation) and value.reads and value.writes
-        if not atomic and getattr(value, "kind", None) != "device":
+        if isinstance(value, Emulation) and not atomic:
+            raise KernelTypeError(
+                f"{name} is a variable that holds a function of Numba or Python, which the emulator calls "
+                "only by its own name"
+            )
+        if not atomic and getattr(value, "kind", None) not in ("device", "type"):
             raise KernelTypeError(f"{name} is a variable, and holds no device function that could be called")
         return value
 

@@ -3,11 +3,12 @@
 from lockstep.errors import KernelTypeError
 from lockstep.findings import place
 from lockstep.memory.storage import ARRAYS, ChosenArray
-from lockstep.values.dtypes import INT64
+from lockstep.values.dtypes import INT64, dtype_of
 from lockstep.values.lanes import Lanes
 
-from .elements import as_lanes
-from .views import Escape, shape_in_words
+from .elements import as_lanes, kind_of
+from .iterables import check_one_type
+from .views import Escape, has_runtime, shape_in_words
 
 
 class Slices:
@@ -62,7 +63,8 @@ class Slices:
         if step == 0:
             raise KernelTypeError("the step of a slice must not be zero")
         bounds = [
-            b if b is None or type(b) is Lanes else self._index_number(b) for b in (part.start, part.stop)
+            b if b is None or type(b) in (Lanes, int) else self._bound_number(b)
+            for b in (part.start, part.stop)
         ]
         plain = type(extent) is int and all(type(b) is not Lanes for b in bounds)
         if plain and (self.log is None or bounds == [None, None]):
@@ -81,6 +83,13 @@ class Slices:
         if step != 1:
             length = self.floordiv(None, self.add(None, length, step - (1 if step > 0 else -1)), step)
         return self._settled(start), self._settled(self.maximum(None, length, 0)), step
+
+    def _bound_number(self, bound):
+        """Return a bound that is no plain integer as Numba casts it."""
+        dtype = dtype_of(bound)
+        if dtype is not None and dtype.kind in "fb":
+            bound = self.cast(INT64, bound)
+        return bound if type(bound) is Lanes else self._index_number(bound)
 
     def _noted_inside(self, bounds, extent) -> tuple | None:
         """Return the same for bounds that need no clamping, and note how far they are from it."""
@@ -113,6 +122,11 @@ class Slices:
         if type(base) is ChosenArray:
             self.each_choice(base, lambda array: self.assign_part(site, array, index, value))
             return
+        if isinstance(value, ARRAYS) and not has_runtime():
+            raise KernelTypeError(
+                f"Numba does not assign an array, here {kind_of(value)}, to a part of one, here {base.name}, "
+                "unless its runtime is enabled (NUMBA_CUDA_ENABLE_NRT=1): assign the elements in a loop"
+            )
         target = self._part(site, base, index)
         read = self._source(site, target, value)
         if isinstance(value, ARRAYS) and self._same_memory(value, target):
@@ -136,6 +150,7 @@ class Slices:
 
             return element
         if isinstance(value, tuple):
+            check_one_type(value)
             if target.ndim != 1 or target.shape != (len(value),):
                 raise KernelTypeError(
                     f"{len(value)} values cannot be assigned to a part of {target.name} of another shape"

@@ -8,6 +8,7 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numba import cuda
 
 from lockstep.errors import KernelTypeError
 from lockstep.memory.records import Record, RecordArray
@@ -21,6 +22,11 @@ from lockstep.values.lanes import ZERO, Lanes, Pattern
 
 from .elements import kind_of
 from .iterables import Elements
+
+
+def has_runtime() -> bool:
+    """Has the program enabled Numba's runtime on the GPU, with which functions may make and return arrays?"""
+    return bool(getattr(getattr(cuda, "config", None), "CUDA_ENABLE_NRT", False))
 
 
 class Escape(NamedTuple):
@@ -43,7 +49,7 @@ class Views:
     def view(self, site, base, index):
         """Return a part of an array without reading it: ``a[i]``, ``a[:, j]``, ``x[::-1]``, ``a[..., 0]``."""
         if isinstance(base, tuple):
-            return self._part_of_tuple(base, index)
+            return self._part_of_tuple(base, index, self.sites[site].one_constant)
         if type(base) is ChosenArray:
             return self.each_choice(base, lambda array: self.view(site, array, index))
         part = self._part(site, base, index)
@@ -51,6 +57,10 @@ class Views:
 
     def _part(self, site, base, index) -> DeviceArray:
         if not isinstance(base, DeviceArray):
+            if isinstance(base, RecordArray):
+                raise KernelTypeError(
+                    f"the emulator takes no part of an array of records, such as {base.name}"
+                )
             raise KernelTypeError(f"{kind_of(base)} cannot be indexed")
         given = index if isinstance(index, tuple) else (index,)
         if base.space != "local":
@@ -65,8 +75,6 @@ class Views:
         return row
 
     def _new_part(self, site, base, given) -> DeviceArray:
-        if given == (None,):
-            raise KernelTypeError("Numba takes None as an index only beside others: write x[None, :]")
         index = _without_ellipsis(base, given)
         start, shape, strides, escapes = [], [], [], base.escapes
         for part in index:
@@ -91,13 +99,23 @@ class Views:
         )
 
     @staticmethod
-    def _part_of_tuple(values, index):
-        whole = isinstance(index, slice) and all(
-            bound is None or type(bound) is int for bound in (index.start, index.stop, index.step)
-        )
-        if not whole:
-            raise KernelTypeError("a slice of a tuple needs bounds that are the same for all threads")
+    def _part_of_tuple(values, index, known):
+        if not (isinstance(index, slice) and known):
+            raise KernelTypeError(
+                "Numba must know the bounds of a slice of a tuple when it compiles: write the numbers"
+            )
         return tuple(values[index])
+
+    @staticmethod
+    def returned_value(value):
+        """Return what a device function returns that is no parameter by name: anything but an array."""
+        if isinstance(value, ARRAYS) and not has_runtime():
+            raise KernelTypeError(
+                "Numba lets a device function return only an array that it was passed, by the name of the "
+                f"parameter, and no part or view of one: here it is {kind_of(value)}. Take the part in the "
+                "caller, or return its elements"
+            )
+        return value
 
     def _settled(self, number):
         """Return an int if all active lanes hold the same, else the value as it is."""
@@ -127,9 +145,7 @@ class Views:
                 return getattr(value, name)
         if isinstance(value, Type) and name == "type":
             return value
-        raise KernelTypeError(
-            f"{kind_of(value)} has no .{name}; only arrays have a .shape, and only vectors have an .x"
-        )
+        raise KernelTypeError(f"the emulator knows no .{name} of {kind_of(value)} in a kernel")
 
     def _attribute_of_array(self, array, name):
         if name == "dtype":
@@ -159,9 +175,10 @@ class Views:
     def _parts(array, name) -> DeviceArray:
         """Return ``array.real`` or ``array.imag``, a view of every second number."""
         if array.dtype.kind != "c":
-            if name == "real":
+            if name == "real" and array.dtype != BOOL:
                 return array
-            raise KernelTypeError(f"{array.name} holds {array.dtype}, which has no imaginary part")
+            part = "real" if name == "real" else "imaginary"
+            raise KernelTypeError(f"{array.name} holds {array.dtype}, which has no {part} part")
         if array.space == "local":
             raise KernelTypeError(
                 f"the emulator supports .{name} of the elements of a local array, as {array.name}[i].{name}, "
@@ -200,22 +217,23 @@ class Views:
         """Carry out ``value.name(...)`` of an array or a number, and ``x.dtype.type(...)``."""
         if isinstance(value, Type) and name == "type":
             return value(self, *arguments)
-        if name == "conjugate" and dtype_of(value) not in (None, BOOL) and not arguments:
+        if name == "conjugate" and dtype_of(value) is not None and dtype_of(value) is not BOOL:
             return self.conjugate(value)
         if name == "view" and dtype_of(value) is not None and not isinstance(value, ARRAYS):
             return self.reinterpreted(value, *arguments)
         if not isinstance(value, ARRAYS) or name in ("type", "conjugate"):
-            raise KernelTypeError(f"{kind_of(value)} has no method .{name}() in a kernel")
+            raise KernelTypeError(f"the emulator knows no method .{name}() of {kind_of(value)} in a kernel")
         if type(value) is ChosenArray:
             return self.each_choice(value, lambda array: self.method(site, array, name, *arguments))
         return getattr(self, METHODS[name])(site, value, *arguments)
 
     def _transpose(self, site, array, *axes):
-        axes = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple) else axes
-        axes = tuple(axes) or tuple(reversed(range(array.ndim)))
-        if sorted(axes) != list(range(array.ndim)):
-            raise KernelTypeError(f"{array.name} has {array.ndim} axes; {axes} is no order of them")
-        return self._transposed(array, axes)
+        if axes not in ((), (None,)):
+            raise KernelTypeError(
+                f"Numba does not compile {array.name}.transpose() with an order of the axes in a kernel, "
+                f"only without: write {array.name}.T, or index in that order"
+            )
+        return self._transposed(array, tuple(reversed(range(array.ndim))))
 
     @staticmethod
     def _transposed(array, axes) -> DeviceArray:
@@ -226,16 +244,11 @@ class Views:
         shape, strides = (tuple(values[axis] for axis in axes) for values in (array.shape, array.strides))
         return array.changed(shape=shape, strides=strides, layout=layout)
 
-    def _ravel(self, site, array):
-        raise KernelTypeError(
-            f"Numba compiles no ravel() in a kernel: write {array.name}.reshape({array.name}.size)"
-        )
-
     def _flattened(self, array, what) -> DeviceArray:
         if array.layout != "C":
             raise KernelTypeError(
-                f"{what} of an array that does not lie in memory row by row, without gaps, is not supported "
-                "in a kernel"
+                f"the emulator does not support {what} of an array that does not lie in memory row by row, "
+                "without gaps"
             )
         return array.changed(shape=(self._size(array, 1),), strides=(1,))
 
@@ -243,7 +256,8 @@ class Views:
         shape = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
         if array.layout != "C":
             raise KernelTypeError(
-                f"{array.name} does not lie in memory row by row, without gaps: it cannot be reshaped"
+                "the emulator reshapes only arrays that lie in memory row by row, without gaps, and "
+                f"{array.name} does not"
             )
         extents = [self._settled(self._extent_of(extent)) for extent in shape]
         size = self._settled(self._size(array, 1))
@@ -414,7 +428,6 @@ class Views:
 METHODS = {
     "view": "_view_as",
     "reshape": "_reshape",
-    "ravel": "_ravel",
     "transpose": "_transpose",
     "item": "_item",
     "type": "",

@@ -11,6 +11,7 @@ import numpy as np
 
 from lockstep.errors import KernelTypeError, LaunchError
 from lockstep.values.complex_numbers import component, joined
+from lockstep.values.dtypes import dtype_of
 from lockstep.values.lanes import Lanes
 
 from .storage import Unknown, unknown
@@ -30,7 +31,9 @@ class Records:
         self.fields = {name: Field(*where[:2]) for name, where in records.dtype.fields.items()}
         kinds = {field.kind for field in self.fields.values()}
         if any(kind.kind not in "biufc" or kind.shape for kind in kinds):
-            raise LaunchError(f"{name} has records of {records.dtype}; a field must be a number")
+            raise LaunchError(
+                f"{name} has records of {records.dtype}; the emulator supports fields that are numbers"
+            )
         if not records.flags.c_contiguous:
             raise LaunchError(f"{name} is a view of records; pass np.ascontiguousarray({name})")
         sizes = [number for field in self.fields.values() for number in (field.kind.itemsize, field.offset)]
@@ -64,9 +67,10 @@ class RecordArray:
 
     def record(self, index) -> "Record":
         index = index if isinstance(index, tuple) else (index,)
-        if len(index) != self.ndim or any(isinstance(part, slice) for part in index):
+        if len(index) != self.ndim or not all(map(_is_whole, index)):
             raise KernelTypeError(
-                f"{self.name} is an array of records: give one index per dimension, then a field's name"
+                f"the emulator supports {self.name}, an array of records, with one integer per dimension as "
+                "its index, and then a field's name"
             )
         return Record(self, index)
 
@@ -186,6 +190,12 @@ class RecordAccess:
         if not isinstance(old, Record) or old.array is not new.array:
             raise KernelTypeError("a variable cannot hold records of different arrays in different threads")
         return Record(new.array, tuple(map(self.merge, new.index, old.index)))
+
+
+def _is_whole(index) -> bool:
+    """Tell whether an index is an integer, the same in all lanes or not."""
+    dtype = None if isinstance(index, slice) else dtype_of(index)
+    return dtype is not None and dtype.kind in "iu"
 
 
 def component_of(kind: np.dtype) -> np.dtype:

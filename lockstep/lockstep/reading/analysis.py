@@ -319,6 +319,8 @@ def is_static(node, static: set[str]) -> bool:
         return is_static(node.left, static) and is_static(node.right, static)
     if isinstance(node, ast.UnaryOp):
         return is_static(node.operand, static)
+    if isinstance(node, ast.Attribute):
+        return node.attr == "ndim"
     if isinstance(node, ast.Subscript):  # It may be an element of a tuple.
         return is_static(node.value, static) and isinstance(node.slice, ast.Constant)
     if isinstance(node, ast.Slice):

@@ -81,6 +81,11 @@ def identity(function) -> tuple:
         return _place(function)
 
 
+def is_inside(function) -> bool:
+    """Is it a function or lambda inside another one, which Numba inlines?"""
+    return _ATTRIBUTE in vars(function)
+
+
 def _place(function) -> tuple:
     return function.__code__, function.__code__.co_filename
 

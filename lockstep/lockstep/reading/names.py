@@ -47,7 +47,9 @@ def _numpy() -> dict:
             without[name] = Refused(f"Numba has no code of it for a GPU{hint}")
     constants = {name: MATH[name] for name in ("pi", "e", "inf", "nan")}
     functions = {name: Emulation(function) for name, function in (NUMPY_FUNCTIONS | PARTS_BY_NUMPY).items()}
-    return without | TYPES | constants | functions
+    ufuncs = {name: value.__name__ for name, value in vars(np).items() if isinstance(value, np.ufunc)}
+    aliases = {name: functions[real] for name, real in ufuncs.items() if real in functions}
+    return without | TYPES | constants | aliases | functions
 
 
 _MATH = Namespace("math", MATH)
@@ -196,6 +198,8 @@ def as_number(value):
     """Turn an int64, float64 or complex128 into a Python number, because Numba types both alike."""
     if isinstance(value, enum.Enum):
         return as_number(value.value)
+    if type(value) is int and value >= 2**63:
+        return np.uint64(value)
     if isinstance(value, np.int64):
         return int(value)
     if isinstance(value, np.complex128):
@@ -332,6 +336,8 @@ def _sentence(value) -> str:
             f"{value.__name__} is a class, and Numba reads neither classes nor their attributes; make its "
             "constants variables of the module"
         )
+    if getattr(value, "__module__", None) == "_operator":
+        return "the emulator does not support it"
     if callable(value):
         name = getattr(value, "__name__", kind)
         return (
@@ -339,4 +345,4 @@ def _sentence(value) -> str:
             "a kernel can only call functions decorated with @cuda.jit(device=True), and intrinsics"
         )
     known = "numbers, tuples of numbers, NumPy arrays, types and functions"
-    return f"a kernel can use {known} from outside, not a {kind}"
+    return f"the emulator knows {known} from outside a kernel, not a {kind}"

@@ -64,6 +64,8 @@ def kind_of(value):
     if type(value) is tuple:
         return tuple(map(kind_of, value))
     dtype = dtype_of(value)
+    if isinstance(value, Type):
+        return Thing((Type, dtype))
     if isinstance(dtype, np.dtype) and not isinstance(value, type):
         return name_of(dtype)
     if isinstance(value, ARRAYS):
@@ -71,12 +73,16 @@ def kind_of(value):
     return Thing(getattr(value, "record_kind", (type(value),)))
 
 
-class NoCommonArray(KernelTypeError):
-    """An error for a variable or a choice that would be one of two arrays of different types."""
+class NoCommonType(KernelTypeError):
+    """An error for a variable or a choice that would be one of two arrays, functions or tuples unlike."""
 
 
 def _is_array(kind) -> bool:
     return isinstance(kind, Thing) and kind.what[0] == "array"
+
+
+def _is_function(kind) -> bool:
+    return isinstance(kind, Thing) and callable(kind.what[-1]) and len(kind.what) == 2
 
 
 def _described(kind: Thing) -> str:
@@ -96,9 +102,18 @@ def unified(a, b):
     if type(a) is type(b) is tuple and len(a) == len(b):
         return tuple(map(unified, a, b))
     if _is_array(a) and _is_array(b):
-        raise NoCommonArray(
+        raise NoCommonType(
             f"Numba needs arrays of one type where paths meet, not {_described(a)} and {_described(b)}"
         )
+    if type(a) is type(b) is tuple:
+        raise NoCommonType(f"Numba needs tuples of one length where paths meet, not of {len(a)} and {len(b)}")
+    if _is_function(a) and _is_function(b):
+        names = " and ".join(kind.what[1].__name__ for kind in (a, b))
+        raise NoCommonType(
+            f"Numba needs one function where paths meet, not {names}: call them on their paths"
+        )
+    if isinstance(a, Thing) and a.what[0] is Type and isinstance(b, Thing) and b.what[0] is Type:
+        raise NoCommonType(f"Numba needs one type where paths meet, not {a.what[1]} and {b.what[1]}")
     raise KernelTypeError("a variable is a number on one path and something else on another")
 
 
@@ -337,8 +352,10 @@ class _Steps(Translator):
     def _condition(self, node):
         return self._value(node)
 
-    def _check_shape(self, node, kind):
+    def _check_shape(self, *_):
         pass  # The translation that runs checks the shape.
+
+    _check_dimensions = _note_computed = _check_shape
 
     def _grade(self, index):
         return KNOWN  # The translation that runs decides which arrays stay in registers.
@@ -439,7 +456,7 @@ class Types:
         """Raise KernelTypeError if a variable has several types and one of them was not found."""
         for line, numbers, error in self.failed_steps:
             used = [self.versions.all[number].used for number in numbers]
-            if isinstance(error, NoCommonArray) and (any(used) or not numbers):
+            if isinstance(error, NoCommonType) and (any(used) or not numbers):
                 raise KernelTypeError(f"{function.__code__.co_filename}, line {line}: {error}")
             for version in (self.versions.all[number] for number in numbers):
                 if version.used and self.kinds[version.number] is None and self._may_differ(version):

@@ -6,6 +6,7 @@ lanes. ``print(ast.unparse(translate(kernel).tree))`` shows the new code.
 
 import ast
 import builtins
+import enum
 import inspect
 from functools import cached_property
 from itertools import count
@@ -80,6 +81,11 @@ OWN_ARRAY = (
     ": an array that the block shares is `cuda.shared.array(shape, dtype)`, a thread's own array is "
     "`cuda.local.array(size, dtype)`, and a loop sets the elements"
 )
+_TAKES = {"item": 0, "view": 1, "conjugate": 0, "sync": 0}  # arguments of methods
+LENGTH_OF_TUPLE = "; the emulator does not take len(), which Numba takes of a tuple"
+REFUSED_METHODS = {
+    "ravel": "write .reshape(x.size) of an array x whose rows lie one after another, or use all its indices",
+}
 _EXPRESSIONS = {
     ast.Await: "await",
     ast.Dict: "a dict",
@@ -117,6 +123,9 @@ class Translation(NamedTuple):
     local_shapes: list  # code objects that compute the shapes of local arrays from the bindings
     stored: set  # positions of the parameters that the function may store to, except through its calls
     passed: list  # (callee root, path, argument position, parameter position)
+    literal: set  # positions of parameters for which Numba needs literals
+    computed: list  # (callee root, path, argument position, line) of arguments that are no literals
+    constants: list  # (root, path, line, column) of the places that read elements of an array from outside
     sites: dict  # number -> Site, of this function alone
     unset: dict  # site -> name of the variable that is read there and may be unset
     source: Source
@@ -179,6 +188,8 @@ class Translator:
         self.sites: dict[int, Site] = {}
         self.bindings: dict = {}
         self.passed: list = []
+        self.literal: set[int] = set()
+        self.computed: list = []
         self.spelled_out: dict = {}
         self.updating: set = set()  # the ids of places that load and store one element in a statement
         self.local_shapes: list = []
@@ -207,6 +218,25 @@ class Translator:
         self.batch_test = BatchTest(self.liveness, self._resolve)
         self.narrow_test = NarrowTest(self)
         self.stored = self._stored()
+
+    def _constant_reads(self):
+        """Yield the places that read an array from outside and for which compiled code needs a copy of it.
+
+        It needs none for an attribute, nor for an element whose index is a constant.
+        """
+        known = set()
+        for node in walk(self.definition):
+            if isinstance(node, ast.Attribute):
+                known.add(id(node.value))
+            elif isinstance(node, ast.Subscript) and self._is_known_place(node.slice):
+                known.add(id(node.value))
+            if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in known:
+                if isinstance(self._resolve(node), Constant):
+                    yield *self._chain(node), node.lineno, node.col_offset
+
+    def _is_known_place(self, index) -> bool:
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        return all(self._is_constant_outside(part) for part in parts)
 
     def _body(self) -> list:
         """Return the new code of the function's body."""
@@ -262,13 +292,16 @@ class Translator:
 
     def _parameters(self, definition) -> list:
         if definition.args.kwarg:
-            self._refuse(definition, "**kwargs is not supported in a kernel; name the parameters")
+            self._refuse(
+                definition, "the emulator does not support **kwargs in a kernel; name the parameters"
+            )
         if definition.args.vararg and not self.device:
             self._refuse(
-                definition, "Numba does not compile a kernel with *args; a device function may have them"
+                definition,
+                "the emulator does not support a kernel with *args; a device function may have them",
             )
         if definition.args.kwonlyargs:
-            self._refuse(definition, "Numba does not compile keyword-only parameters; leave out the *")
+            self._refuse(definition, "the emulator does not support keyword-only parameters; leave out the *")
         return list(_signature_of(definition.args).parameters)
 
     def _prologue(self):
@@ -303,6 +336,9 @@ class Translator:
             local_shapes=self.local_shapes,
             stored=positions,
             passed=self.passed,
+            literal=self.literal,
+            computed=self.computed,
+            constants=list(self._constant_reads()),
             sites=self.sites,
             unset=self.unset_sites,
             source=self.source,
@@ -375,7 +411,10 @@ class Translator:
         return self.numbers[key]
 
     def _is_one_constant(self, node) -> bool:
-        """Tell whether an index is one integer that Numba knows: a literal, or a name for one."""
+        """Tell whether an index is one integer that Numba knows, literal or named, or a slice of such."""
+        if isinstance(node, ast.Slice):
+            bounds = (node.lower, node.upper, node.step)
+            return all(bound is None or self._is_one_constant(bound) for bound in bounds)
         if isinstance(node, ast.Name) and node.id in self.locals:
             name = variable_of(node.id)
             if name in self.parameters:
@@ -388,6 +427,21 @@ class Translator:
         if isinstance(node, ast.Name):
             return node.id not in self.locals and type(self.environment.get(node.id)) is int
         return type(folded(node)) is int
+
+    def _is_literal(self, node, seen=frozenset()) -> bool:
+        """Tell whether Numba knows an integer as a literal: written out, named outside, or a copy of one."""
+        if isinstance(node, ast.IfExp):
+            return self._is_literal(node.body, seen) and self._is_literal(node.orelse, seen)
+        if isinstance(node, ast.Attribute):
+            return node.attr == "ndim"
+        if not isinstance(node, ast.Name) or node.id not in self.locals:
+            return self._is_constant_outside(node)
+        if node.id in self.parameters:
+            return self.device and self.only_values()[node.id] == [None]  # a call may pass a literal
+        given = self.only_values().get(node.id, [None])
+        return node.id not in seen and all(
+            part is not None and self._is_literal(part, seen | {node.id}) for part in given
+        )
 
     def only_values(self) -> dict:
         """Return the expressions assigned to each variable, with None for any other way of setting it."""
@@ -433,6 +487,11 @@ class Translator:
         root, path = self._chain(node)
         for length in range(len(path) + 1):
             special = self._follow(root, path[:length])
+            if isinstance(special, Special) and not length:
+                self._refuse(
+                    node,
+                    f"Numba does not compile {root} as a name from outside: write it as in cuda.threadIdx",
+                )
             if isinstance(special, Special):
                 if path[length:] not in ((), ("x",), ("y",), ("z",)):
                     self._refuse(node, f"{'.'.join((root, *path))}: only .x, .y and .z can be asked for")
@@ -447,7 +506,11 @@ class Translator:
         if value is None:
             self._refuse_member(node, root, path)
         if isinstance(value, Namespace):
-            self._refuse(node, f"{shown} is a module; a kernel can only use its members")
+            self._refuse(
+                node,
+                f"{shown} is a module, and the emulator knows modules in a kernel only by names that they "
+                f"have outside: write its members out, as in {shown}.name",
+            )
         name = "_g_" + "_".join((root, *path))
         self.bindings.setdefault(name, Binding(name, root, path, node.lineno))
         return self._expression(name, node)
@@ -523,6 +586,8 @@ class Translator:
 
     def _statement(self, node) -> list:
         method = getattr(self, f"_do_{type(node).__name__}", None)
+        if isinstance(node, ast.Match):  # Numba compiles it
+            self._refuse(node, "the emulator does not support match in a kernel: write if and elif")
         if method is None:
             self._refuse(
                 node, f"{_STATEMENTS.get(type(node), type(node).__name__)} is not supported in a kernel"
@@ -534,6 +599,7 @@ class Translator:
 
     def _do_Assert(self, node):
         text = "" if node.msg is None else _text(node.msg)
+        self._require_constants(node, [node.msg] if node.msg else [])
         site = self._site(node, "assert")
         return self._fill(f"_M.assert_({site}, _TEST, {text!r})", node, _TEST=self._value(node.test))
 
@@ -544,9 +610,21 @@ class Translator:
             self._refuse(node, "only `raise` with an exception is supported in a kernel, without `from`")
         kind = self._exception(given)
         arguments = node.exc.args if isinstance(node.exc, ast.Call) else []
+        self._require_constants(node, arguments)
         text = ", ".join(map(_text, arguments))
         site, key = self._site(node, "raise"), remember_exception(kind)
         return self._code(f"_M.raise_({site}, {ast.unparse(given)!r}, {text!r}, {key!r})", node)
+
+    def _require_constants(self, node, arguments):
+        """Refuse arguments of an exception that Numba would have to compute in the kernel."""
+        computed = (ast.Call, ast.JoinedStr, ast.Subscript, ast.Mod)
+        for given in arguments:
+            if names_in(given) & self.locals or any(isinstance(part, computed) for part in walk(given)):
+                self._refuse(
+                    node,
+                    f"`{ast.unparse(given)}` is computed in the kernel, and on a GPU Numba takes only "
+                    "constants as arguments of an exception: write a text, and print the values before",
+                )
 
     def _exception(self, node) -> type[BaseException]:
         """Return the exception that an expression names. Refuse any other."""
@@ -740,7 +818,11 @@ class Translator:
             line = "_M.accumulate_element(_STORE, _LOAD, _SITE, _BASE, _INDEX, _X, _Y)"
             return self._fill(line, node, _SITE=operation, **holes)
         self.locals.add("_old")
-        new = self._value(self._spelled_out(node, "_old"))
+        if isinstance(node.op, ast.Div):
+            divided = "_M.divide_element(_SITE, _old, _B)"
+            new = self._expression(divided, node, _SITE=operation, _B=self._value(node.value))
+        else:
+            new = self._value(self._spelled_out(node, "_old"))
         line = "_M.update(_STORE, _LOAD, _BASE, _INDEX, lambda _old: _NEW)"
         return self._fill(line, node, **holes, _NEW=new)
 
@@ -776,9 +858,18 @@ class Translator:
         if not (nothing or self.device):
             self._refuse(node, "a kernel cannot return a value; it writes its results to arrays")
         value = ast.Constant(None) if nothing else self._owned(node.value)
+        if not nothing and self._may_return_part(node.value):
+            value = self._expression("_M.returned_value(_VALUE)", node, _VALUE=value)
         if not self.returns_early:
             return [ast.Return(value)]
         return self._fill("_M.return_(_f, _VALUE)", node, _VALUE=value)
+
+    def _may_return_part(self, node) -> bool:
+        """May it be an array other than one that was passed? A function inside another one may return any."""
+        if isinstance(node, ast.Name) and self.only_values().get(node.id) == [None]:
+            return node.id not in self.parameters
+        numbers = (ast.Constant, ast.BinOp, ast.Compare, ast.UnaryOp, ast.Tuple)
+        return not isinstance(node, numbers) and not inside.is_inside(self.function)
 
     def _do_Break(self, node):
         return self._code(f"_M.break_({self.loops[-1]})", node)
@@ -803,7 +894,9 @@ class Translator:
 
     def _do_For(self, node):
         if not isinstance(node.target, ast.Name):
-            self._refuse(node, "the variable of a for loop in a kernel must be a name, or a tuple of names")
+            self._refuse(
+                node, "the emulator takes only a name, or a tuple of names, as the variable of a for loop"
+            )
         touched = self._examine(node, node.target.id, node.body)
         loop = self._open_loop(node)
         new = self._code(f"{loop} = _M.loop({node.lineno}, {self._frame()}{self._may_narrow(node)})", node)
@@ -1042,12 +1135,18 @@ class Translator:
             shown = _EXPRESSIONS.get(type(node), type(node).__name__)
             more = OWN_ARRAY if isinstance(node, (ast.List, ast.ListComp)) else ""
             more = ": write a loop" if isinstance(node, ast.GeneratorExp) else more
+            if isinstance(node, (ast.NamedExpr, ast.Starred)):  # Numba compiles these
+                self._refuse(node, f"the emulator does not support {shown} in a kernel")
             self._refuse(node, f"{shown} is not supported in a kernel{more}")
         return ast.copy_location(method(node), node)
 
     def _of_Constant(self, node):
         if not isinstance(node.value, (bool, int, float, complex, type(None))):
-            self._refuse(node, f"a kernel computes with numbers; {node.value!r} is not a number")
+            self._refuse(
+                node,
+                f"a kernel computes with numbers; {node.value!r} is not a number, and the emulator supports "
+                "text only in print() and as a dtype",
+            )
         return ast.Constant(node.value)
 
     def _of_Name(self, node):
@@ -1071,6 +1170,12 @@ class Translator:
         return self._expression(line, node, _SITE=site, _VALUE=self._value(node.value))
 
     def _of_Subscript(self, node):
+        if isinstance(node.slice, ast.Constant) and node.slice.value in (None, ...):
+            shown = ast.unparse(node.slice)
+            self._refuse(
+                node,
+                f"Numba does not compile an index that is {shown} alone: write [{shown}, :], or no index",
+            )
         site = self._site(node, "load", "load", self._stays(node))
         base, index = self._value(node.value), self._index(node.slice)
         read = "view" if is_part(node.slice) else "subscript"
@@ -1078,7 +1183,19 @@ class Translator:
             f"_M.{read}(_SITE, _BASE, _INDEX)", node, _SITE=site, _BASE=base, _INDEX=index
         )
 
+    def _is_member_of_enum(self, node) -> bool:
+        chain = self._chain(node)
+        if chain is None:
+            return False
+        value = names.outside(chain[:1], self.function).get(chain[0])
+        for name in chain[1]:
+            value = getattr(value, name, None)
+        return isinstance(value, enum.Enum)
+
     def _index(self, node):
+        if self._is_member_of_enum(node):
+            shown = ast.unparse(node)
+            self._refuse(node, f"Numba takes no member of an enum as an index: write {shown}.value")
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return ast.copy_location(ast.Constant(node.value), node)  # The index names a field of a record.
         if isinstance(node, ast.Slice):
@@ -1265,26 +1382,23 @@ class Translator:
             )
         callee = self._resolve(node.func)
         if self._chain(node.func) is None:
-            self._refuse(node, "a kernel can only call functions by their names")
+            self._refuse(node, "the emulator calls functions in a kernel only by their names")
         function = self._outside(node.func)
         kind = getattr(callee, "kind", "")
         if kind in ("range", "iterable"):
-            self._refuse(node, f"{ast.unparse(node.func)}() can only be used in a for loop")
+            self._refuse(node, f"the emulator supports {ast.unparse(node.func)}() only in a for loop")
         if not callable(callee) and not isinstance(callee, Callee):
             self._refuse(node, f"{ast.unparse(node.func)} is not a function")
         if isinstance(callee, Callee):
             self._check_arguments(node, inspect.signature(callee.function))
+            self._note_computed(node, callee)
         if callee is BUILTINS["float"] and node.args and isinstance(node.args[0], ast.Constant):
             if (number := self._number_from_text(node)) is not None:
                 return ast.Constant(number)
         if kind in ("shared_array", "local_array"):
             self._check_shape(node, kind)
-        if kind == "of_literal" and not all(self._is_one_constant(a) or _is_ndim(a) for a in node.args):
-            self._refuse(
-                node,
-                f"{ast.unparse(node.func)}() takes a literal number of dimensions, 1, 2 or 3, not "
-                f"{', '.join(map(ast.unparse, node.args))}",
-            )
+        if kind == "dimensions":
+            self._check_dimensions(node)
         return self._call(node, callee, function)
 
     def _call(self, node, callee, function):
@@ -1301,6 +1415,13 @@ class Translator:
             self._refuse(node, "** in a call is not supported in a kernel; pass the arguments one by one")
         call.keywords = [ast.keyword(k.arg, self._argument(k.value, callee)) for k in node.keywords]
         return call
+
+    def _note_computed(self, node, callee):
+        """Note the arguments that are no literals, in case the function needs one."""
+        for position, given in _bound_positions(node, inspect.signature(callee.function)):
+            known = is_static(given, self.static) and computed_size(given, self.definition) is None
+            if position is not None and not known:
+                self.computed.append((*self._chain(node.func), position, node.lineno))
 
     def _check_arguments(self, node, signature):
         """Refuse a call whose arguments do not fit the parameters. A call with ``*args`` always passes."""
@@ -1332,9 +1453,15 @@ class Translator:
 
     def _method_call(self, node):
         name = node.func.attr
+        if name in _TAKES and len(node.args) != _TAKES[name]:
+            takes = f"{_TAKES[name] or 'no'} argument{'s' * (_TAKES[name] != 1)}"
+            self._refuse(node, f"the method .{name}() takes {takes} in a kernel, not {len(node.args)}")
         if name == "sync":
             group, site = self._value(node.func.value), self._site(node, "barrier")
             return self._expression(f"_M.grid_barrier({site}, _GROUP)", node, _GROUP=group)
+        if name in REFUSED_METHODS:
+            instead = REFUSED_METHODS[name]
+            self._refuse(node, f"Numba does not compile .{name}() in a kernel without its runtime: {instead}")
         if name not in METHODS:
             more = ": store into its elements in a loop" if name == "fill" else ""
             more = ": add up in a loop" if name in ("sum", "dot") else more
@@ -1344,6 +1471,32 @@ class Translator:
         site = self._site(node, "load", "load")
         holes = {"_VALUE": self._value(node.func.value), "_ARGUMENTS": [self._value(a) for a in node.args]}
         return self._expression(f"_M.method({site}, _VALUE, {name!r}, _ARGUMENTS)", node, **holes)
+
+    def _note_literals(self, node, seen=frozenset()):
+        """Note which parameters a literal comes from, if it is not written here."""
+        if node is None or isinstance(node, ast.Attribute):
+            return
+        for name in names_in(node) - seen:
+            if name in self.parameters:
+                self.literal.add(self.parameters.index(name))
+            for value in self.only_values().get(name, ()):
+                self._note_literals(value, seen | {name})
+
+    def _names_of_loops(self) -> set:
+        loops = (node for node in walk(self.definition) if isinstance(node, ast.For))
+        return set().union(*(names_in(loop.target, ast.Store) for loop in loops))
+
+    def _check_dimensions(self, node):
+        """Refuse a call of ``cuda.grid`` or ``cuda.gridsize`` whose argument is no literal."""
+        for given in (*node.args, *(keyword.value for keyword in node.keywords)):
+            if not (isinstance(given, ast.Constant) or self._is_literal(given)):
+                name = ast.unparse(node.func)
+                self._refuse(
+                    node,
+                    f"{name}({ast.unparse(given)}): Numba needs a literal here: write {name}(1), {name}(2) "
+                    f"or {name}(3), or the name of such a number outside the kernel",
+                )
+            self._note_literals(given)
 
     def _check_shape(self, node, kind):
         given = (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "shape"))
@@ -1356,7 +1509,13 @@ class Translator:
                 node,
                 "the shape of a shared or local array must be known when the kernel is compiled: a number, "
                 "or a constant of the module or of the enclosing function, not a value that is only known "
-                "when the kernel runs",
+                f"when the kernel runs{LENGTH_OF_TUPLE if _calls_len(shape) else ''}",
+            )
+        if shape is not None and self._names_of_loops() & names_in(shape):
+            self._refuse(
+                node,
+                "the shape of a shared or local array must be known when the kernel is compiled, and the "
+                "variable of a loop is not",
             )
         computed = computed_size(shape, self.definition) if shape is not None else None
         if computed is not None:
@@ -1365,6 +1524,8 @@ class Translator:
                 f"`{ast.unparse(computed)}` is computed inside the kernel, and Numba does not accept such a "
                 "size for a shared or local array: compute it outside the kernel and use its name",
             )
+        if shape is not None:
+            self._note_literals(shape)
         if kind == "local_array" and shape is not None and not names_in(shape) & self.locals:
             expression = ast.Expression(_plain_arithmetic(shape, self._outside))
             place_all(expression, node.lineno)
@@ -1376,6 +1537,7 @@ class Translator:
                 self._expression("_M.starred(_VALUE)", node, _VALUE=self._owned(node.value)), ast.Load()
             )
         text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        text &= callee not in (BUILTINS["len"], BUILTINS["bool"])
         if text and getattr(callee, "kind", "") in ("intrinsic", "shared_array", "local_array"):
             return ast.Constant(node.value)  # Such calls are print("...") and dtype="float32".
         return self._owned(node) if callee is None or isinstance(callee, Callee) else self._value(node)
@@ -1421,8 +1583,8 @@ def place_all(node, line: int):
         place_all(child, line)
 
 
-def _is_ndim(node) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "ndim"
+def _calls_len(node) -> bool:
+    return any(isinstance(part, ast.Call) and getattr(part.func, "id", "") == "len" for part in walk(node))
 
 
 def _stored_here(node):
