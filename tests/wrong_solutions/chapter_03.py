@@ -98,7 +98,7 @@ WRONG["reverse"] = altered(
         "tile_of_float64": ("8 bytes each", (TILE, "cuda.shared.array(T, np.float64)")),
         "every_thread_stores_all": (
             "stores more than one element",
-            (READ, "out[first : first + T] = tile[::-1]"),
+            (READ, "out[first : first + T] = tile[T - 1 - t]"),
         ),
         "one_thread_stores_all": (
             "the others store nothing",

@@ -77,7 +77,7 @@ def slices() -> dict[str, Wrong]:
         ),
         "a_slice_of_all": (
             "Every thread stores all of `As`",
-            (LOOP_A, f"As[:] = A[row0 : row0 + BM, k0 : k0 + BK]\n        {LOOP_A.replace('BK', '0')}"),
+            (LOOP_A, f"As[:] = A[row0, k0]\n        {LOOP_A.replace('BK', '0')}"),
         ),
         "row0_by_bn": ("`row0 = cuda.blockIdx.y * BM`", ("blockIdx.y * BM", "blockIdx.y * BN")),
         "one_element_a_slice": (
@@ -121,7 +121,7 @@ def slices() -> dict[str, Wrong]:
             (GUARD_A, "row0 + r < k and k0 + c < m"),
         ),
         "slices_of_numpy": (
-            "A slice `[first:last]` copies all",
+            "Numba does not assign an array, here the array A, to a part of one",
             (
                 f"for i in range(TM):\n                r = ty * TM + i\n                {STORE_A}",
                 "first, last = ty * TM, ty * TM + TM\n"

@@ -426,11 +426,12 @@ RUNS = altered(
             ("acc[i, j] += a[i] * b[j]", f"acc[i, j] += {READ_A} * {READ_B}"),
         ),
         "slices_for_two_runs": (
-            "cannot be assigned to a part of a of 0 elements",
+            "4 values cannot be assigned to a part of a of another shape",
             (
                 f"for i in range(TM):\n                    a[i] = {READ_A}",
-                "a[:4] = As[p, y0 : y0 + 4]\n"
-                "                a[4:] = As[p, y0 + 4 * LANE_ROWS : y0 + 4 * LANE_ROWS + 4]",
+                "y1 = y0 + 4 * LANE_ROWS\n"
+                "                a[:4] = As[p, y0], As[p, y0 + 1], As[p, y0 + 2], As[p, y0 + 3]\n"
+                "                a[4:] = As[p, y1], As[p, y1 + 1], As[p, y1 + 2], As[p, y1 + 3]",
             ),
         ),
         # the tiles

@@ -14,7 +14,6 @@ import numpy as np
 
 from gemm_course.checks.core import (
     Refused,
-    Written,
     call,
     device_function_of,
     factory_of,
@@ -429,11 +428,6 @@ def _ends_swapped(done: Fetched, array: str, held: np.ndarray) -> bool:
 def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
     """Return a message that names the end of a matrix that was not guarded, as NaN beyond it was read."""
     missed, q, matrix = np.argwhere(np.isnan(held)), done.problem, array[0]
-    if any(each.is_slice for each in Written(done.function).elements()):
-        return (
-            f"A slice `[first:last]` copies all its elements, also those behind the end of {matrix}. Write a "
-            "loop over its elements, with a guard for each."
-        )
     along_k = 1 if array == "As" else 0
     past_k = done.source(array, tuple(missed[0]))[along_k] >= q.k
     axis = along_k if past_k else 1 - along_k
