@@ -11,9 +11,14 @@ everything else still works. `LADDER.left_out` says why, and a test fails as lon
 import importlib
 import pkgutil
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 
 from gemm_course.kernels.parts.base import IllegalTiles, KernelLaunch, Ladder, Stage, tiles_text
+from gemm_course.kernels.parts.own_rules import broken_rules
+
+TAKEN = ("m", "n", "k", "alpha", "A", "B", "beta", "C")  # by every kernel
 
 __all__ = ["LADDER", "IllegalTiles", "KernelLaunch", "Ladder", "Stage", "tiles_text"]
 
@@ -23,7 +28,7 @@ def _ladder() -> Ladder:
     ladder, first = Ladder(), None
     for name in sorted(file.name for file in pkgutil.iter_modules(__path__) if not file.ispkg):
         try:
-            for stage in _stages_of(importlib.import_module(f"{__name__}.{name}")):
+            for stage in stages_of(importlib.import_module(f"{__name__}.{name}"), name):
                 ladder.add(stage)
         except Exception as error:  # whatever a stage's file raises
             first = first or error
@@ -34,12 +39,37 @@ def _ladder() -> Ladder:
     return ladder
 
 
-def _stages_of(module) -> tuple[Stage, ...]:
-    """The stages of a file: it has one, STAGE, unless STAGES says otherwise."""
+def stages_of(module, file: str) -> tuple[Stage, ...]:
+    """The stages of a file: it has one, STAGE, unless STAGES says otherwise.
+
+    Raises ValueError, with what to do, if a stage cannot be what the whole ladder counts on.
+    """
     stages = getattr(module, "STAGES", None) or (getattr(module, "STAGE", None),)
     if not all(isinstance(stage, Stage) for stage in stages):
         raise ValueError("it has no STAGE: at its end must stand STAGE = Stage(...)")
+    name = file.partition("_")[2] or file
+    if stages[0].name != name:
+        raise ValueError(f"its stage is called {stages[0].name}: write name={name!r}, as the file is called")
+    for stage in stages:
+        if broken := next(_broken_rules(stage, name), None):
+            raise ValueError(f"{stage.name}: {broken}")
     return stages
+
+
+def _broken_rules(stage: Stage, name: str) -> Iterator[str]:
+    yield from broken_rules(stage)
+    if illegal := stage.rules(stage.tiles):
+        yield f"its default tiles are not legal: {'; '.join(illegal)}"
+    for size, value in stage.tiles.items():
+        if value not in stage.options.get(size, (value,)):
+            yield f"its default, {size}={value}, must be among its options"
+    kernel = stage.build(**stage.tiles)
+    if not isinstance(kernel, FunctionType):
+        yield f"its build must return the kernel, a function; it returns {type(kernel).__name__}"
+    elif kernel.__name__ != name:
+        yield f"its kernel's function is called {kernel.__name__}: call it {name}, as the file is called"
+    elif kernel.__code__.co_varnames[: len(TAKEN)] != TAKEN:
+        yield f"its kernel must take {', '.join(TAKEN)}, and more only after them"
 
 
 def _where(name: str, error: Exception) -> str:

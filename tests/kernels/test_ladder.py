@@ -7,6 +7,7 @@ import functools
 import inspect
 import io
 import itertools
+import re
 import tokenize
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,7 +42,8 @@ ANY_STAGE = pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.nam
 
 def test_every_file_is_in_the_ladder():
     """What is left out says why, and what to do; nothing else fails for it."""
-    assert not LADDER.left_out, "\n".join(LADDER.left_out)
+    if LADDER.left_out:
+        pytest.fail("\n".join(LADDER.left_out), pytrace=False)
 
 
 def test_the_files_are_the_stages_in_teaching_order():
@@ -143,17 +145,51 @@ def test_every_exception_is_a_stage():
     assert [name for name in NAMES if name in LONGER] == list(LONGER)
 
 
-@ANY_STAGE
-def test_the_default_tiles_are_legal_and_among_the_options(stage):
-    assert stage.rules() == []
-    assert dict(stage.tiles) in stage.legal_choices()
+FOUR = LADDER["block_tiled"]
 
 
-@ANY_STAGE
-def test_the_kernel_is_named_like_its_stage_and_takes_the_common_parameters(stage):
-    function = stage.kernel().py_func
-    assert function.__name__ == stage.name.removesuffix("_fp16_acc")  # a variation of the same kernel
-    assert function.__code__.co_varnames[:8] == ("m", "n", "k", "alpha", "A", "B", "beta", "C")
+def other_parameters(m, n, k, A, B, C):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "message"),
+    [
+        ("a16_mine", {}, "its stage is called block_tiled: write name='mine', as the file is called"),
+        ("a16_mine", {"name": "mine"}, "mine: its kernel's function is called block_tiled: call it mine"),
+        (
+            "a16_block_tiled",
+            {"tiles": {**FOUR.tiles, "BM": 64}},
+            "block_tiled: its default tiles are not leg",
+        ),
+        (
+            "a16_block_tiled",
+            {"options": {"BK": (1, 2)}},
+            "block_tiled: its default, BK=64, must be among its",
+        ),
+        (
+            "a16_block_tiled",
+            {"tiles": {"BM": 32}},
+            "block_tiled: build takes (BM, BN, BK), but tiles",
+        ),
+        ("a16_block_tiled", {"build": lambda BM, BN, BK: None}, "block_tiled: its build must return the ker"),
+        (
+            "a16_other_parameters",
+            {"name": "other_parameters", "build": lambda BM, BN, BK: other_parameters},
+            "other_parameters: its kernel must take m, n, k, alpha, A, B, beta, C, and more only after",
+        ),
+    ],
+)
+def test_a_file_whose_stage_cannot_be_used_is_refused(file, changes, message):
+    """Left out of the ladder, it fails one test; in it, it would fail every test of the whole ladder."""
+    stage = dataclasses.replace(FOUR, **changes)
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        kernels.stages_of(SimpleNamespace(STAGE=stage), file)
+
+
+def test_a_file_without_a_stage_is_refused():
+    with pytest.raises(ValueError, match="it has no STAGE: at its end"):
+        kernels.stages_of(SimpleNamespace(), "a16_mine")
 
 
 @pytest.mark.parametrize("stage", TILED, ids=lambda stage: stage.name)

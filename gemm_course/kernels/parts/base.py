@@ -119,8 +119,9 @@ class Stage:
             known = ", ".join(self.tiles)
             raise ValueError(f"{self.name} has no tile size called {', '.join(unknown)}; it has {known}")
         given = {name: int(value) if _is_whole(value) else value for name, value in (tiles or {}).items()}
-        here = {"BLOCKS": multiprocessors()} if "BLOCKS" in self.tiles else {}
-        return {**self.tiles, **here, **given}
+        if "BLOCKS" in self.tiles and "BLOCKS" not in given:
+            given["BLOCKS"] = multiprocessors()
+        return {**self.tiles, **given}
 
     def tiles_for(self, m: int, n: int, k: int, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
         """The given tiles, completed; if none are given, those that this stage takes for C of m by n."""
