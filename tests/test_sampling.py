@@ -91,6 +91,11 @@ def test_a_narrow_selection_is_not_left_empty(suite):
     assert suite.run("-k", "test_many[1] or test_many[8]")["passed"] == 1
 
 
+def test_what_is_selected_with_all_runs_whole(suite):
+    suite.write(SUITE.replace("one_in=5", "one_in=5, with_all=2").replace("one_in=8", "one_in=8, with_all=4"))
+    assert suite.run("--all", "-k", "many or looping") == {"passed": 23 + 1, "deselected": 1}
+
+
 def test_what_waits_comes_first(suite):
     suite.write(
         "import pytest\ndef test_a(): pass\n@pytest.mark.waits\ndef test_b(): pass\ndef test_c(): pass\n"

@@ -91,7 +91,7 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
         terminalreporter.write_line(f"FAILED: a test left this process running: {line}", red=True)
     if left_out := config.stash.get(LEFT_OUT, 0):
         if sampling.everything:
-            line = f"A fixed sample of what machines make: {left_out} tests more run if they are named."
+            line = f"A fixed sample of what machines make: {left_out} tests more run if named, or with -k."
         else:
             line = f"A quick run: a fixed sample. --all runs up to {left_out} tests more."
         terminalreporter.write_line(line)
@@ -107,8 +107,8 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> None:
 def sample(request: pytest.FixtureRequest) -> Callable[..., list]:
     """``sample(cases, one_in=8)``: the cases of a test that loops over many.
 
-    With --all it returns all of them, or one in ``with_all``. For a test that is named on the command line,
-    or that failed last time (--lf), it returns all.
+    With --all it returns all of them, or one in ``with_all``. It returns all for a test that is named on the
+    command line, that -k selects with --all, or that failed last time (--lf).
     """
     if _wanted(request.config, [request.node]):
         return lambda cases, one_in, with_all=1: list(cases)
@@ -160,7 +160,7 @@ def _has(item: pytest.Item, *names: str) -> bool:
 
 
 def _keep_the_sample(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what is not in the sample, nor named on the command line, nor failed last time (--lf)."""
+    """Deselect what is neither in the sample nor wanted."""
     kept = sampling.select(items) | _wanted(config, items)
     config.stash[LEFT_OUT] = len(items) - len(kept)
     _keep(config, items, kept)
@@ -177,6 +177,9 @@ def _needs_gpu(item: pytest.Item) -> bool:
 
 
 def _wanted(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
+    """What runs whole: named on the command line, by -k with --all as well, or failed last time (--lf)."""
+    if sampling.everything and config.getoption("keyword"):
+        return set(items)
     named = tuple(argument for argument in config.args if "::" in argument)
     failed = {}
     if config.getoption("lf", False) or config.getoption("failedfirst", False):
