@@ -10,7 +10,7 @@ TEACHING.md. One that cannot be loaded is left out with a warning.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules, walk_packages
@@ -30,13 +30,22 @@ def _found() -> Iterator[Exercise]:
         for chapter in chapters
         for module in walk_packages([f"{__path__[0]}/{chapter}"], f"{__name__}.{chapter}.")
     ]
-    exercises = {
-        value.number: value
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, Exercise)
-    }
-    return (exercises[number] for number in sorted(exercises))
+    return _in_order(
+        value for module in modules for value in vars(module).values() if isinstance(value, Exercise)
+    )
+
+
+def _in_order(exercises: Iterable[Exercise]) -> Iterator[Exercise]:
+    """Each exercise once, by number. Raises ValueError if two have the same: progress is stored under it."""
+    by_number: dict[str, Exercise] = {}
+    for each in exercises:
+        known = by_number.setdefault(each.number, each)
+        if known is not each:
+            raise ValueError(
+                f"check.{known.name} and check.{each.name} both have the number {each.number}: "
+                "give the new one the next number that is free"
+            )
+    return (by_number[number] for number in sorted(by_number))
 
 
 def _from_elsewhere(known: dict[str, Exercise]) -> Iterator[Exercise]:

@@ -1,11 +1,14 @@
-"""Exercises that another package brings by an entry point: `check.` and progress know them."""
+"""Which exercises there are: numbers are unique; `check.` and progress know those of another package."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from gemm_course.checks import _in_order
 
 ROOT = Path(__file__).parents[2]
 MODULE = """
@@ -56,3 +59,11 @@ def test_they_are_found_checked_and_listed_and_bad_ones_are_named(package):
     assert any("03.1" in each and "left out" in each for each in warned)
     assert answers == "Not as many. True False"
     assert "0 of 1" in listed and "50.1" in listed
+
+
+def test_two_exercises_of_the_course_with_one_number_are_refused():
+    """One exercise may be found twice: a module may import another's checker."""
+    one, other = (SimpleNamespace(number="02.1", name=name) for name in ("one", "other"))
+    assert list(_in_order([one, one])) == [one]
+    with pytest.raises(ValueError, match=r"check\.one and check\.other both have the number 02\.1: give"):
+        _in_order([one, other])
