@@ -91,8 +91,11 @@ def _rank(finding: Finding):
 
 
 def place(array: str, element: tuple) -> str:
-    """Return an element in the notation of a kernel, ``As[0, 3]``."""
-    return f"{array}[{', '.join(map(str, element))}]"
+    """Return an element in the notation of a kernel, ``As[0, 3]``, or ``points[3].x`` of a record."""
+    *index, last = element or ("",)
+    if not isinstance(last, str) or last == ":":
+        return f"{array}[{', '.join(map(str, element))}]"
+    return f"{array}[{', '.join(map(str, index))}]{last}" if index else f"{array}{last}"
 
 
 def leaves_registers(name: str, elements: int, counted: bool) -> str:

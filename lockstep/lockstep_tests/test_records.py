@@ -7,7 +7,7 @@ import pytest
 from numba import cuda
 from numba.cuda import random as numba_random
 
-from lockstep import EmulatorError, KernelTypeError, LaunchError, emulate
+from lockstep import EmulatorError, KernelTypeError, emulate
 from lockstep_tests.corpus import zeros
 
 PAIR = np.dtype([("first", np.float32), ("second", np.float32)])
@@ -224,12 +224,6 @@ def test_one_kernel_for_records_of_several_types():
 def test_a_field_that_is_not_aligned():
     with pytest.raises(EmulatorError, match="the field key of records begins at byte 1 of a record"):
         emulate(masses, 1, 1, np.zeros(4, [("mass", "u1"), ("key", "i4")]), zeros(4))
-
-
-@pytest.mark.parametrize("dtype", [[("a", "f4", 2)], [("a", "U4")]])
-def test_records_that_are_refused(dtype):
-    with pytest.raises(LaunchError, match=r"records has records of"):
-        emulate(fields, 1, 1, np.zeros(4, dtype), zeros(4))
 
 
 # --- numba.cuda.random ----------------------------------------------------------------------------------

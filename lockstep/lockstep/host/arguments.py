@@ -6,7 +6,7 @@ import numpy as np
 
 from lockstep.launching.launch import refuse_masked
 
-from .arrays import as_cuda_array, auto_device, is_on_device, memory_of
+from .arrays import DeviceRecord, as_cuda_array, auto_device, is_on_device, memory_of
 from .streams import default_stream
 
 
@@ -39,6 +39,8 @@ def on_device(value, back: list[Callable[[], None]]):
     """Return an argument as the emulator takes it. Append to ``back`` a function to call after the kernel."""
     if isinstance(value, ArgumentHint):
         return _copied(value, back)
+    if isinstance(value, DeviceRecord):
+        return value.memory[()]
     if is_on_device(value):
         return memory_of(value)
     refuse_masked(value)

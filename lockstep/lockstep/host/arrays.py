@@ -115,6 +115,7 @@ class DeviceNDArray:
         if isinstance(found, np.void):  # A record stays on the device.
             parts = item if isinstance(item, tuple) else (item,)
             found = self.memory[tuple(slice(i, i + 1 or None) for i in parts)].reshape(())
+            return DeviceRecord.of(found, self.stream)
         return self._like(found) if isinstance(found, np.ndarray) else found
 
     def __setitem__(self, item, value):
@@ -180,6 +181,25 @@ class DeviceNDArray:
         raise unsupported("the emulator shares no device memory between processes (get_ipc_handle)")
 
     def _like(self, memory: np.ndarray) -> "DeviceNDArray":
+        return DeviceNDArray.of(memory, self.stream)
+
+
+class DeviceRecord(DeviceNDArray):
+    """One record in device memory, which kernels take as a record."""
+
+    @property
+    def _numba_type_(self):
+        from numba import typeof
+
+        return typeof(self.memory[()])
+
+    def __getitem__(self, item):
+        found = self.memory[item]
+        if found.dtype.names is not None:
+            return DeviceRecord.of(found, self.stream)
+        return self._like(found) if found.ndim else found[()]
+
+    def _like(self, memory: np.ndarray) -> DeviceNDArray:
         return DeviceNDArray.of(memory, self.stream)
 
 
@@ -249,6 +269,11 @@ def auto_device(obj, stream=0, copy=True, user_explicit=False) -> tuple:
         return obj, False
     if hasattr(obj, "__cuda_array_interface__"):
         return as_cuda_array(obj), False
+    if isinstance(obj, np.void):
+        memory = current().heap.allocate((), obj.dtype)
+        if copy:
+            memory[()] = obj
+        return DeviceRecord.of(memory, stream), True
     host = np.asanyarray(obj)
     _check_contiguous(host)
     memory = current().heap.allocate(host.shape, host.dtype, host.strides)

@@ -27,7 +27,7 @@ from lockstep.limits import CONSTANT_BYTES, MAX_BLOCK, MAX_GRID, MAX_THREADS, pr
 from lockstep.machine.declarations import whole_shape
 from lockstep.machine.language import same_tuple
 from lockstep.machine.machine import Machine
-from lockstep.memory.records import Records
+from lockstep.memory.records import Records, array_of_record, leaves_of
 from lockstep.memory.storage import Constant
 from lockstep.reading import compiled, inside, names
 from lockstep.reading.liveness import surely_needed
@@ -53,6 +53,7 @@ CHUNK_ELEMENTS = 1 << 20  # elements of all local arrays in a chunk, few enough 
 PATIENCE = 110  # blocks without a repetition (three periods of 32, and a few) before many are counted at once
 SHORT_PATIENCE = 12  # the same for a grid of one row, because such kernels often order the tiles themselves
 MAX_RECURSION = 200  # calls of one function inside each other; a GPU's stack holds fewer
+_FLOAT64 = (np.dtype(np.float64), np.dtype(np.complex128))
 MEMORY_LIMIT = 4 << 30  # bytes that the emulator may use for copies of arrays and for shadow memory
 
 
@@ -579,8 +580,7 @@ class Launch:
             self._check_memory()
             self.arrays.place()
         self.machine.races.shadows = self.arrays.races
-        given = [array for value in self.args for array in _arrays_of(value)]
-        self.machine.report_float64 = not any(array.dtype in ("float64", "complex128") for array in given)
+        self.machine.report_float64 = not any(map(_has_float64, self.args))
         return [self._parameter(value, name, itself) for name, value in zip(wanted, self.args)]
 
     def _parameter(self, value, name, itself):
@@ -779,8 +779,10 @@ def _check_argument(name, value):
             f"{name} holds numbers in another byte order ({value.dtype.str}) than the machine's, and Numba "
             f"takes none: pass {name}.astype({name}.dtype.newbyteorder('='))"
         )
+    if isinstance(value, np.void) and value.dtype.fields:
+        value = Records(array_of_record(value), single=True)
     if isinstance(value, np.ndarray) and value.dtype.fields:
-        value = Records(name, value)
+        value = Records(value)
     refuse_masked(value)
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biufc" or value.dtype.char in "gG":  # "g" and "G" have 80 bits per float.
@@ -827,6 +829,15 @@ def _arrays_of(value) -> list[np.ndarray]:
     if isinstance(value, tuple):
         return [array for part in value for array in _arrays_of(part)]
     return [value.array] if hasattr(value, "in_kernel") else []
+
+
+def _has_float64(value) -> bool:
+    """Tell whether an argument has an array with numbers of 64 bits that are no integers."""
+    if isinstance(value, Records):
+        return any(leaf.kind in _FLOAT64 for leaf in leaves_of(value.record))
+    if isinstance(value, tuple):
+        return any(map(_has_float64, value))
+    return any(array.dtype in _FLOAT64 for array in _arrays_of(value))
 
 
 def _chunk_shape(grid, machine, local_elements, most) -> tuple:

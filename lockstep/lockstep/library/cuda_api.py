@@ -9,8 +9,8 @@ import numpy as np
 from lockstep.errors import KernelTypeError
 from lockstep.machine.arithmetic import CONSTANTS, require_real
 from lockstep.machine.barriers import GRID
-from lockstep.machine.elements import kind_of
 from lockstep.machine.iterables import ITERABLES
+from lockstep.machine.words import kind_of
 from lockstep.memory.storage import ARRAYS
 from lockstep.registry import Emulation, Type, spelled
 from lockstep.values.dtypes import BOOL, FLOAT16, FLOAT64, INT64, dtype_of
@@ -52,7 +52,7 @@ class Truth(Type):
 class VectorType:
     """A vector type such as ``float32x4``, of up to four numbers named x, y, z and w."""
 
-    elementwise, reads, writes, kind = True, (), (), "type"
+    elementwise, reads, writes, kind, words = True, (), (), "type", "a vector type"
 
     def __init__(self, dtype, length):
         self.dtype, self.length = np.dtype(dtype), length
@@ -66,6 +66,8 @@ class VectorType:
 
 class Vector:
     """A value of a vector type."""
+
+    words = "a vector"
 
     def __init__(self, parts):
         self.parts = parts

@@ -14,7 +14,7 @@ import numpy as np
 
 from lockstep.errors import KernelTypeError
 from lockstep.machine.arithmetic import truncated
-from lockstep.machine.elements import kind_of
+from lockstep.machine.words import kind_of
 from lockstep.memory.storage import Unknown, unknown
 from lockstep.registry import Emulation
 from lockstep.values import complex_numbers

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.errors import ArgumentError, KernelTypeError
+from lockstep.memory.records import Record, RecordArray
 from lockstep.memory.storage import DeviceArray
 from lockstep.values.dtypes import dtype_of
 
@@ -71,19 +72,23 @@ class Casts:
 def _possible(signature: Declared, values: tuple) -> bool:
     """Tell whether the signature has numbers where the values have, and arrays of equal dtype and ndim."""
     for kind, value in zip(signature.types, values):
-        is_array = isinstance(value, DeviceArray)
-        if _is_array(kind) != is_array:
+        is_array = isinstance(value, (DeviceArray, RecordArray))
+        if _is_array(kind) != is_array or is_record_type(kind) != isinstance(value, Record):
+            return False
+        if is_record_type(kind) and kind.dtype != value.record:
             return False
         if is_array and not _holds(kind, value):
             return False
     return True
 
 
-def _holds(kind: Any, array: DeviceArray) -> bool:
+def _holds(kind: Any, array: DeviceArray | RecordArray) -> bool:
     """Tell whether an array has the dtype, dimensions and layout of an array's type, and may be stored to."""
-    alike = array.ndim == kind.ndim and dtype_of_type(kind.dtype) == array.dtype
-    fits = kind.layout in ("A", array.layout) and (
-        array.storage.writeable or not getattr(kind, "mutable", True)
+    held = getattr(array, "record", getattr(array, "dtype", None))
+    alike = array.ndim == kind.ndim and dtype_of_type(kind.dtype) == held
+    elements = array.starts if isinstance(array, RecordArray) else array
+    fits = kind.layout in ("A", elements.layout) and (
+        elements.storage.writeable or not getattr(kind, "mutable", True)
     )
     return alike and fits
 
@@ -149,8 +154,15 @@ def _is_array(kind: Any) -> bool:
     return hasattr(kind, "layout") and hasattr(kind, "ndim")
 
 
+def is_record_type(kind: Any) -> bool:
+    """Tell whether a type is a record. Numba and numba-cuda have a class of this name each."""
+    return type(kind).__name__ == "Record" and isinstance(getattr(kind, "dtype", None), np.dtype)
+
+
 def dtype_of_type(kind: Any) -> np.dtype | None:
-    """Return the dtype of a Numba type of numbers, or None for any other type."""
+    """Return the dtype of a Numba type of numbers or of records, or None for any other type."""
+    if is_record_type(kind):
+        return kind.dtype
     try:
         return np.dtype({"boolean": "bool"}.get(str(kind), str(kind)))
     except (TypeError, ValueError):  # NumPy cannot read the name of an array's or a record's type.
@@ -180,6 +192,10 @@ def _cast(kind: Any, name: str, value: Any) -> Any:
     dtype = None if _is_array(kind) else dtype_of_type(kind)
     if dtype is None:
         return value
+    if dtype.names is not None:
+        if getattr(value, "dtype", None) != dtype:
+            raise ArgumentError(f"{name} is {_described(value)}, and the signature says {kind}")
+        return value
     if dtype.kind in "iu" and not isinstance(value, (int, np.integer, np.bool_)):
         raise ArgumentError(f"{name} is {_described(value)}, and the signature says {kind}")
     if dtype.kind in "iu":
@@ -207,6 +223,8 @@ def _distance(kind: Any, value: Any) -> float:
     given = np.asarray(value).dtype
     if given == dtype:
         return 0
+    if given.names is not None or dtype.names is not None:
+        return float("inf")
     if given.kind == "c" and dtype.kind != "c":
         return float("inf")
     wider = abs(dtype.itemsize - given.itemsize) + 10 * (given.kind != dtype.kind)

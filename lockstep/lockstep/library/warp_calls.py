@@ -12,7 +12,7 @@ import numpy as np
 
 from lockstep.errors import KernelTypeError
 from lockstep.findings import Finding, thread_name
-from lockstep.machine.elements import kind_of
+from lockstep.machine.words import kind_of
 from lockstep.memory.garbage import garbage
 from lockstep.memory.storage import Unknown
 from lockstep.registry import Emulation

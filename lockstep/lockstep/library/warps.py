@@ -10,7 +10,7 @@ import numpy as np
 from lockstep.counts.counting import MATRIX_LOAD
 from lockstep.errors import KernelTypeError
 from lockstep.findings import Finding, thread_name
-from lockstep.machine.elements import kind_of
+from lockstep.machine.words import kind_of
 from lockstep.memory.storage import DeviceArray, wrong_number_of_indices
 from lockstep.values.dtypes import BOOL, FLOAT32, dtype_of, name_of
 from lockstep.values.geometry import WARP
@@ -155,7 +155,7 @@ def _check_fragment(instruction, fragment, per_lane, dtypes):
     wanted = f"{instruction} takes a thread's own array of {per_lane} {' or '.join(dtypes)}"
     if not isinstance(fragment, DeviceArray):
         single = isinstance(fragment, (np.ndarray, np.generic, int, float))  # An array has a number per lane.
-        given = "a single number" if single else type(fragment).__name__
+        given = "a single number" if single else kind_of(fragment)
         raise KernelTypeError(f"{wanted}, cuda.local.array, as a fragment, not {given}")
     if fragment.space != "local":
         raise KernelTypeError(f"{wanted}, cuda.local.array; {fragment.name} is in {fragment.space} memory")
@@ -166,7 +166,7 @@ def _check_fragment(instruction, fragment, per_lane, dtypes):
 def require_shared(instruction: str, array, *dtypes):
     """Refuse an array that is not in shared memory or whose dtype is not one of ``dtypes``."""
     if not isinstance(array, DeviceArray) or array.space != "shared" or name_of(array.dtype) not in dtypes:
-        given = f"this is of type {type(array).__name__}"
+        given = f"this is {kind_of(array)}"
         if isinstance(array, DeviceArray):
             given = f"{array.name} holds {array.dtype} in {array.space} memory"
         raise KernelTypeError(f"{instruction} needs a shared array of {' or '.join(dtypes)}; {given}")

@@ -16,7 +16,8 @@ from lockstep.values.complex_numbers import component
 from lockstep.values.dtypes import BOOL, INT64, dtype_of
 from lockstep.values.lanes import ZERO, Lanes
 
-from .elements import as_lanes, kind_of
+from .elements import as_lanes
+from .words import kind_of
 
 # offsets that differ by so many bytes cost the same
 _COST_PERIOD = {"global": 128, "shared": 4, "local": 1, "constant": 1}

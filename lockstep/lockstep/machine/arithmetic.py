@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from lockstep.errors import KernelTypeError
+from lockstep.memory.records import RECORDS
 from lockstep.memory.storage import ARRAYS, Unbound, Unknown, unknown
 from lockstep.registry import Emulation
 from lockstep.values import lanes
@@ -30,6 +31,8 @@ from lockstep.values.dtypes import (
     unify,
 )
 from lockstep.values.lanes import Lanes
+
+from .words import kind_of
 
 
 class Arithmetic:
@@ -284,6 +287,8 @@ class Arithmetic:
             return a
         if isinstance(a, ARRAYS) and isinstance(b, ARRAYS):
             return self.join_arrays(condition.pattern, a, b)
+        if isinstance(a, RECORDS):
+            return self.joined_records(condition.pattern, a, b)
         if isinstance(a, tuple) or isinstance(b, tuple):
             require_tuples_alike(a, b)
             return tuple(self.choose(condition, x, y) for x, y in zip(a, b))
@@ -511,8 +516,7 @@ def _no_number(value) -> str:
         return f"{value.name} is a whole array; a kernel computes with its elements, such as {value.name}[i]"
     if callable(value) or isinstance(value, Emulation):
         return "a number is needed here, but this is a function: it is called with parentheses, `(...)`"
-    kind = type(value).__name__
-    return f"a number is needed here, not {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    return f"a number is needed here, not {kind_of(value)}"
 
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}

@@ -7,6 +7,7 @@ import numpy as np
 
 from lockstep.errors import DataDependent, KernelStopped, KernelTypeError
 from lockstep.findings import thread_name
+from lockstep.memory.records import RECORDS
 from lockstep.memory.storage import ARRAYS, DeviceArray, Unknown
 from lockstep.values import lanes
 from lockstep.values.dtypes import BOOL, INT64, UINT64
@@ -468,5 +469,7 @@ def _arrays_in(values):
     for value in values:
         if isinstance(value, tuple):
             yield from _arrays_in(value)
+        elif isinstance(value, RECORDS):
+            yield value.starts
         elif isinstance(value, ARRAYS):
             yield value

@@ -6,6 +6,7 @@ import numpy as np
 
 from lockstep.errors import KernelTypeError, LimitExceeded
 from lockstep.limits import MAX_LOCAL_BYTES, MAX_STATIC_SHARED_BYTES
+from lockstep.memory.records import RecordArray, records_in, units_of
 from lockstep.memory.storage import DeviceArray, LocalStorage, SharedStorage
 
 
@@ -14,6 +15,8 @@ class Declarations:
 
     def shared_array(self, site, shape, dtype, alignment=None):
         """Make a ``cuda.shared.array``, one per block. A shape of 0 gives the dynamic shared memory."""
+        if dtype.names is not None:
+            return self._declared_records(self.shared_array, site, shape, dtype, alignment)
         shape = self.declared_shape(shape)
         if shape == (0,):
             return self._dynamic_array(site, dtype, alignment)
@@ -70,6 +73,8 @@ class Declarations:
 
     def local_array(self, site, shape, dtype, alignment=None):
         """Make a ``cuda.local.array``, one per thread."""
+        if dtype.names is not None:
+            return self._declared_records(self.local_array, site, shape, dtype, alignment)
         shape = self.declared_shape(shape)
         require_elements(shape)
         if _bytes(shape, dtype) > MAX_LOCAL_BYTES:
@@ -78,6 +83,16 @@ class Declarations:
                 f"a thread has at most {MAX_LOCAL_BYTES:,} bytes of local memory"
             )
         return self._declare(LocalStorage, site, shape, dtype)
+
+    def _declared_records(self, declare, site, shape, record, alignment) -> RecordArray:
+        """Make an array of records by ``declare``, which makes an array of their units."""
+        shape, (unit, count) = self.declared_shape(shape), units_of(record)
+        if shape == (0,) and declare == self.shared_array:
+            whole = self._dynamic_array(site, unit, alignment)
+            units = whole.changed(shape=(whole.size // count, count), strides=(count, 1))
+        else:
+            units = declare(site, (*shape, count), unit, alignment)
+        return RecordArray(records_in(units, record), record)
 
     def _declare(self, kind, site, shape, dtype):
         storage = kind(dtype, shape, self.counts_only)

@@ -3,13 +3,14 @@
 import numpy as np
 
 from lockstep.errors import DataDependent, KernelTypeError
-from lockstep.memory.records import Record, RecordArray
-from lockstep.memory.storage import ARRAYS, DeviceArray, Unbound, Unknown
+from lockstep.memory.records import RECORDS, Record
+from lockstep.memory.storage import ARRAYS, DeviceArray, Unknown
 from lockstep.values import lanes
 from lockstep.values.dtypes import BOOL, INT64, dtype_of
 from lockstep.values.lanes import Lanes, Pattern
 
 from .arithmetic import require_fit
+from .words import kind_of, type_of
 
 TRUE, FALSE = (Pattern(np.full((1, 1, 1), value)) for value in (True, False))
 
@@ -22,7 +23,7 @@ class Elements:
         if isinstance(base, tuple):
             return self._pick(site, base, index)
         if not isinstance(base, ARRAYS):
-            if isinstance(base, (RecordArray, Record)):
+            if isinstance(base, RECORDS):
                 return self.element_of_records(site, base, index)
             raise KernelTypeError(not_an_array(base, "indexed"))
         index = index if isinstance(index, tuple) else (index,)
@@ -32,7 +33,7 @@ class Elements:
 
     def assign_element(self, site, base, index, value):
         """Carry out ``base[index] = value``."""
-        if isinstance(base, (RecordArray, Record)):
+        if isinstance(base, RECORDS):
             self.assign_field(site, base, index, value)
             return
         self._require_array(base)
@@ -145,24 +146,3 @@ def not_an_array(value, what: str) -> str:
     if dtype_of(value) is not None:
         return f"{kind_of(value)} cannot be {what}: a number was given where an array is needed"
     return f"{kind_of(value)} cannot be {what}"
-
-
-def kind_of(value) -> str:
-    """Return the kind of a value in words: ``a float32 value``, ``a tuple``, ``the array x``, ``None``."""
-    if value is None:
-        return "None"
-    if isinstance(value, Unbound):
-        return "a variable that no thread has set"
-    if isinstance(value, ARRAYS):
-        return f"the array {value.name}"
-    name = f"{value.dtype} value" if hasattr(value, "dtype") else type(value).__name__
-    return ("an " if name[0] in "aeio" else "a ") + name
-
-
-def type_of(value) -> str:
-    """Return the type of a value in words, by which Numba tells whether values of a tuple are alike."""
-    if isinstance(value, tuple):
-        return f"a tuple of {', '.join(map(type_of, value))}"
-    if hasattr(value, "storage"):
-        return f"a {value.ndim}-dimensional array of {value.dtype}"
-    return str(dtype_of(value) or type(value).__name__)

@@ -6,6 +6,8 @@ from lockstep.errors import KernelTypeError
 from lockstep.memory.storage import DeviceArray
 from lockstep.registry import name_of
 
+from .words import kind_of
+
 _GIVEN_BY_THE_MACHINE = ("machine", "site", "_M", "self")  # not written in the kernel's source
 
 
@@ -20,7 +22,7 @@ def what_is_wrong(function, arguments: tuple, keywords: dict) -> KernelTypeError
         if position < len(arguments) and not isinstance(arguments[position], DeviceArray):
             which = parameters[position].name if position < len(parameters) else f"argument {position + 1}"
             return KernelTypeError(
-                f"{name}() needs an array as its {which}, not a {_kind(arguments[position])}"
+                f"{name}() needs an array as its {which}, not {kind_of(arguments[position])}"
             )
 
 
@@ -55,7 +57,3 @@ def _arguments_wrong(parameters, arguments, keywords) -> str | None:
 def _own_name(function) -> str:
     code = getattr(function, "code", function)
     return getattr(code, "__name__", type(function).__name__)
-
-
-def _kind(value) -> str:
-    return f"{value.dtype} value" if hasattr(value, "dtype") else type(value).__name__

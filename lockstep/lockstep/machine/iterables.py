@@ -9,7 +9,7 @@ from lockstep.errors import KernelTypeError
 from lockstep.registry import Emulation
 from lockstep.values.dtypes import dtype_of, range_type
 
-from .elements import type_of
+from .words import type_of
 
 
 class LaneRange:

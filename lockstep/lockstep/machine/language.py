@@ -10,8 +10,8 @@ from lockstep.memory.storage import DeviceArray, Unknown
 from lockstep.values import lanes
 from lockstep.values.dtypes import dtype_of
 
-from .elements import kind_of
 from .iterables import check_one_type
+from .words import kind_of
 
 _IDENTITY = ("storage", "dtype", "layout", "shape", "strides", "pattern", "offset")  # of an array
 

@@ -24,7 +24,7 @@ from lockstep.counts.lane_counts import LaneCounts
 from lockstep.counts.tally import OperationsKey, Tally
 from lockstep.errors import KernelTypeError
 from lockstep.findings import Finding
-from lockstep.memory.records import Record
+from lockstep.memory.records import RECORDS
 from lockstep.memory.storage import ARRAYS, Unknown, unknown
 from lockstep.races.absences import Absences
 from lockstep.races.async_copies import AsyncCopies
@@ -209,8 +209,8 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         if isinstance(new, tuple):
             require_tuples_alike(new, old)
             return same_tuple(new, map(self.merge, new, old))
-        if isinstance(new, Record):
-            return self.joined_records(new, old)
+        if isinstance(new, RECORDS):
+            return self.joined_records(self._pattern_of(mask), new, old) if mask.any else old
         if "device" in (getattr(new, "kind", None), getattr(old, "kind", None)):
             raise KernelTypeError("a variable cannot hold different functions in different threads")
         if isinstance(new, ARRAYS) or isinstance(old, ARRAYS):

@@ -2,6 +2,7 @@
 
 from lockstep.errors import KernelTypeError
 from lockstep.findings import place
+from lockstep.memory.records import RECORDS
 from lockstep.memory.storage import ARRAYS, ChosenArray
 from lockstep.values.dtypes import INT64, dtype_of
 from lockstep.values.lanes import Lanes
@@ -119,6 +120,9 @@ class Slices:
 
         Counted as that many stores, and as many loads if the value is an array.
         """
+        if isinstance(base, RECORDS):
+            self.assign_field(site, base, index, value)
+            return
         if type(base) is ChosenArray:
             self.each_choice(base, lambda array: self.assign_part(site, array, index, value))
             return

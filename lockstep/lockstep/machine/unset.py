@@ -6,7 +6,7 @@
 from lockstep.errors import KernelStopped, KernelTypeError
 from lockstep.findings import Finding, thread_name
 from lockstep.memory.garbage import garbage
-from lockstep.memory.records import Record
+from lockstep.memory.records import RECORDS
 from lockstep.memory.storage import ARRAYS, Unbound, Unknown, unknown
 from lockstep.values.dtypes import dtype_of
 
@@ -28,7 +28,7 @@ class Unset:
         missing = self.unit.mask if is_set is False else self.unit.mask.where_not(is_set)
         if not missing.any:
             return value
-        if isinstance(value, (*ARRAYS, Record)):
+        if isinstance(value, (*ARRAYS, *RECORDS)):
             raise KernelStopped(f"line {self.sites[site].line}: {self._about_unset(site, missing, lines)[0]}")
         self._report_unset(site, missing, lines)
         saved, self.unit.mask = self.unit.mask, missing
@@ -97,6 +97,6 @@ def _garbage_like(value):
     if isinstance(value, tuple):
         parts = map(_garbage_like, value)
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if value is None or isinstance(value, (*ARRAYS, Record, Unknown)) or dtype_of(value) is None:
+    if value is None or isinstance(value, (*ARRAYS, *RECORDS, Unknown)) or dtype_of(value) is None:
         return value
     return garbage(dtype_of(value))

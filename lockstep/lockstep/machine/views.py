@@ -11,7 +11,7 @@ import numpy as np
 from numba import cuda
 
 from lockstep.errors import KernelTypeError
-from lockstep.memory.records import Record, RecordArray
+from lockstep.memory.records import RECORDS, RecordArray
 from lockstep.memory.storage import ARRAYS, ChosenArray, DeviceArray, row_major
 from lockstep.registry import Type
 from lockstep.values import lanes
@@ -20,8 +20,8 @@ from lockstep.values.dtypes import BOOL, INT64, dtype_of
 from lockstep.values.geometry import Coordinates
 from lockstep.values.lanes import ZERO, Lanes, Pattern
 
-from .elements import kind_of
 from .iterables import Elements
+from .words import kind_of
 
 
 def has_runtime() -> bool:
@@ -50,6 +50,8 @@ class Views:
         """Return a part of an array without reading it: ``a[i]``, ``a[:, j]``, ``x[::-1]``, ``a[..., 0]``."""
         if isinstance(base, tuple):
             return self._part_of_tuple(base, index, self.sites[site].one_constant)
+        if isinstance(base, RECORDS):
+            return self.element_of_records(site, base, index)
         if type(base) is ChosenArray:
             return self.each_choice(base, lambda array: self.view(site, array, index))
         part = self._part(site, base, index)
@@ -134,10 +136,8 @@ class Views:
             return self._attribute_of_array(value, name)
         if isinstance(value, tuple) and name in getattr(value, "_fields", ()):
             return getattr(value, name)
-        if isinstance(value, Record):
-            return self.element_of_records(site, value, name)
-        if isinstance(value, RecordArray) and name in ("shape", "ndim", "size"):
-            return getattr(value, name)
+        if isinstance(value, RECORDS):
+            return self.attribute_of_records(site, value, name)
         if name in ("real", "imag") and dtype_of(value) is not None:
             return self.component(value, name)
         if (hasattr(value, "parts") or isinstance(value, Coordinates)) and name in ("x", "y", "z", "w"):
@@ -204,8 +204,10 @@ class Views:
 
     def length(self, value):
         """Return ``len(value)``."""
-        if isinstance(value, (tuple, RecordArray)):
+        if isinstance(value, tuple):
             return len(value)
+        if isinstance(value, RecordArray):
+            return self.length(value.starts)
         if not isinstance(value, ARRAYS):
             raise KernelTypeError(f"{kind_of(value)} has no length")
         shape = self.attribute(value, "shape")
@@ -221,6 +223,8 @@ class Views:
             return self.conjugate(value)
         if name == "view" and dtype_of(value) is not None and not isinstance(value, ARRAYS):
             return self.reinterpreted(value, *arguments)
+        if isinstance(value, RECORDS):
+            return self.method_of_records(site, value, name, *arguments)
         if not isinstance(value, ARRAYS) or name in ("type", "conjugate"):
             raise KernelTypeError(f"the emulator knows no method .{name}() of {kind_of(value)} in a kernel")
         if type(value) is ChosenArray:
@@ -332,7 +336,9 @@ class Views:
 
     def items(self, site, value):
         """Return what ``for ... in value`` runs over: the elements of an array, or its rows."""
-        return Elements(site, value, self.length(value)) if isinstance(value, ARRAYS) else value
+        if isinstance(value, (*ARRAYS, RecordArray)):
+            return Elements(site, value, self.length(value))
+        return value
 
     # ---- one of several arrays ----
 

@@ -173,6 +173,7 @@ class Storage:
     space = ""
     origin = 0
     base = None  # if this shows the memory of another storage with its own dtype: that storage
+    record = None  # if the last dimension of the declared array has the units of records: their dtype
     overlaps_itself = False  # do two indices of the declared array share an element?
 
     def __init__(self, dtype, shape, strides=None, block=None, lead=0):
@@ -205,6 +206,8 @@ class Storage:
 
     def elements(self, positions: np.ndarray) -> list[tuple]:
         """Return the indices in the declared array of the elements at these positions in this storage."""
+        if self.base is not None and self.base.record is not None:
+            return self.base.elements(positions * self.dtype.itemsize // self.base.dtype.itemsize)
         rest, index = positions, [np.zeros_like(positions)] * len(self.shape)
         for axis in sorted(range(len(index)), key=lambda axis: -abs(self.strides[axis])):
             extent, step = self.shape[axis], self.strides[axis]
@@ -213,6 +216,10 @@ class Storage:
                 rest = rest - index[axis] * abs(step)
             if step < 0:
                 index[axis] = extent - 1 - index[axis]
+        if self.record is not None:
+            index[-1] = np.array(
+                [place_in_record(self.record, int(unit) * self.dtype.itemsize) for unit in index[-1]]
+            )
         return list(zip(*(numbers.tolist() for numbers in index))) if index else [()] * len(positions)
 
     # ---- cells of the block ----
@@ -235,6 +242,16 @@ class Storage:
 
     def element_of_cell(self, cell: int) -> int:
         return (cell - self.lead // self.block.unit) // self.parts
+
+
+def place_in_record(record: np.dtype, offset: int) -> str:
+    """Return how a kernel writes the number at an offset in a record, after the record: ``.position.x``."""
+    for name, (kind, start, *_) in record.fields.items():
+        if start <= offset < start + kind.itemsize:
+            position, inner = divmod(offset - start, kind.base.itemsize)
+            index = f"[{', '.join(map(str, np.unravel_index(position, kind.shape)))}]" if kind.shape else ""
+            return f".{name}{index}{place_in_record(kind.base, inner) if kind.base.names else ''}"
+    return ""
 
 
 def _reach(shape: tuple, strides: tuple) -> int:

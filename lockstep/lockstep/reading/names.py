@@ -17,8 +17,9 @@ from lockstep.frozen import as_defined
 from lockstep.library import operators  # noqa: F401 - registers them
 from lockstep.library.cuda_api import BUILTINS, CMATH, CUDA, MATH, TYPES, Namespace
 from lockstep.library.functions import NUMPY_FUNCTIONS, PARTS_BY_NUMPY
-from lockstep.library.signatures import declared
+from lockstep.library.signatures import declared, is_record_type
 from lockstep.machine.language import same_tuple
+from lockstep.memory.records import ConstantRecords, type_of_records
 from lockstep.memory.storage import Constant
 from lockstep.registry import Emulation, emulation_of
 
@@ -34,6 +35,19 @@ class Refused:
 
     def __str__(self):
         return self.sentence
+
+
+class Text(Refused):
+    """A text from outside a kernel, which may name a field of a record and nothing else."""
+
+    def __init__(self, text: str):
+        super().__init__(
+            "the emulator supports a text from outside a kernel only as the name of a record's field"
+        )
+        self.text = text
+
+    def __str__(self):
+        return self.text
 
 
 def _numpy() -> dict:
@@ -143,6 +157,10 @@ def meaning(value):
         return known
     if isinstance(value, type) and issubclass(value, (enum.Enum, tuple)):
         return _EnumClass(value) if issubclass(value, enum.Enum) else _named_tuple(value)
+    if isinstance(value, str):
+        return Text(value)
+    if isinstance(value, np.void):
+        return Refused("Numba takes no single record from outside a kernel: put it into an array, or pass it")
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return as_number(value)
     if isinstance(value, np.ndarray):
@@ -156,6 +174,8 @@ def meaning(value):
         return _module(value)
     if isinstance(value, (numba.types.Number, numba.types.Boolean)) or _is_scalar_type(value):
         return _scalar_type(value)
+    if is_record_type(value):
+        return type_of_records(value.dtype)
     if hasattr(value, "py_func"):
         return _device_function(value)
     path = _CUDA_PATHS.get(id(value))
@@ -186,6 +206,8 @@ def _device_function(dispatcher):
 
 def _constant(array: np.ndarray):
     """Return the constant that an outside array is in a kernel, or a :class:`Refused` for other dtypes."""
+    if array.dtype.names is not None:
+        return ConstantRecords(array)
     if array.dtype.kind not in "biufc":
         return Refused(
             f"it is an array of {array.dtype}; the emulator supports booleans, integers, floats and complex "
@@ -268,6 +290,8 @@ def _is_scalar_type(value) -> bool:
 
 
 def _scalar_type(value):
+    if isinstance(value, np.dtype) and value.names is not None:
+        return type_of_records(value)
     name = np.dtype(value).name if _is_scalar_type(value) else value.name
     name = {"bool": "boolean"}.get(name, name)
     return TYPES.get(name) or Refused(f"the emulator does not support the type {name}")

@@ -40,7 +40,7 @@ from lockstep.reading.analysis import (
     static_names,
     walk_here,
 )
-from lockstep.reading.names import Callee, Namespace, OtherModule, Refused
+from lockstep.reading.names import Callee, Namespace, OtherModule, Refused, Text
 from lockstep.reading.source import Source
 from lockstep.reading.trees import children, filled, walk
 from lockstep.registry import Emulation
@@ -531,7 +531,7 @@ class Translator:
         aliases = Aliases(self.definition)
         stored = set()
         for node in walk(self.definition):
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store):
                 stored |= aliases.of(node.value)
             elif isinstance(node, ast.Call):
                 stored |= self._stored_by_call(node, aliases)
@@ -1142,10 +1142,11 @@ class Translator:
 
     def _of_Constant(self, node):
         if not isinstance(node.value, (bool, int, float, complex, type(None))):
+            more = ": name it where it is used" if isinstance(node.value, str) else ""
             self._refuse(
                 node,
                 f"a kernel computes with numbers; {node.value!r} is not a number, and the emulator supports "
-                "text only in print() and as a dtype",
+                f"text only in print(), as a dtype and as a field's name{more}",
             )
         return ast.Constant(node.value)
 
@@ -1198,6 +1199,8 @@ class Translator:
             self._refuse(node, f"Numba takes no member of an enum as an index: write {shown}.value")
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return ast.copy_location(ast.Constant(node.value), node)  # The index names a field of a record.
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(text := self._resolve(node), Text):
+            return ast.copy_location(ast.Constant(text.text), node)
         if isinstance(node, ast.Slice):
             bounds = (node.lower, node.upper, node.step)
             arguments = [ast.Constant(None) if b is None else self._value(b) for b in bounds]
