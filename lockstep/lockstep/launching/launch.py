@@ -27,6 +27,7 @@ from lockstep.limits import CONSTANT_BYTES, MAX_BLOCK, MAX_GRID, MAX_THREADS, pr
 from lockstep.machine.declarations import whole_shape
 from lockstep.machine.language import same_tuple
 from lockstep.machine.machine import Machine
+from lockstep.machine.times import as_value
 from lockstep.memory.records import Records, array_of_record, leaves_of
 from lockstep.memory.storage import Constant
 from lockstep.reading import compiled, inside, names
@@ -589,6 +590,8 @@ class Launch:
             return self.arrays.device_array(name, value)
         if isinstance(value, tuple):
             return same_tuple(value, (self._parameter(*part, itself) for part in _named_parts(value, name)))
+        if isinstance(value, (np.datetime64, np.timedelta64)):
+            return as_value(value)
         if hasattr(value, "in_kernel"):
             shown = itself.get(id(value.array), name)
             return value.in_kernel(self.arrays.device_array(shown, value.array))
@@ -785,10 +788,13 @@ def _check_argument(name, value):
         value = Records(value)
     refuse_masked(value)
     if isinstance(value, np.ndarray):
-        if value.dtype.kind not in "biufc" or value.dtype.char in "gG":  # "g" and "G" have 80 bits per float.
+        if (
+            value.dtype.kind not in "biufcmM" or value.dtype.char in "gG"
+        ):  # "g" and "G" have 80 bits per float.
             raise LaunchError(
                 f"{name} has dtype {value.dtype}; "
-                "the emulator supports booleans, integers, floats, complex numbers and records of them"
+                "the emulator supports booleans, integers, floats, complex numbers, dates, spans of time and "
+                "records of them"
             )
         _check_layout(name, value)
         return value

@@ -13,7 +13,7 @@ from lockstep.machine.iterables import ITERABLES
 from lockstep.machine.words import kind_of
 from lockstep.memory.storage import ARRAYS
 from lockstep.registry import Emulation, Type, spelled
-from lockstep.values.dtypes import BOOL, FLOAT16, FLOAT64, INT64, dtype_of
+from lockstep.values.dtypes import BOOL, FLOAT16, FLOAT64, INT64, TIMES, dtype_of
 from lockstep.values.geometry import Coordinates
 from lockstep.values.lanes import Lanes
 
@@ -130,6 +130,8 @@ def _dtype(kind) -> np.dtype:
             "or boolean, from numba or numpy"
         )
     if isinstance(kind, Type):
+        if kind.dtype.kind in TIMES:
+            raise KernelTypeError(f"Numba makes no shared or local arrays of {kind.dtype}: use int64")
         return kind.dtype
     with suppress(TypeError):  # A dtype may be given as "float32", or as NumPy's "f4".
         if isinstance(kind, str) and np.dtype(kind).name in TYPES:
@@ -349,6 +351,8 @@ def _printed(machine, value, where) -> str:
         return _printed(machine, (value.x, value.y, value.z), where)
     if dtype_of(value) is None:
         raise KernelTypeError(f"a kernel prints numbers and text, not {machine.kind_of(value)}")
+    if dtype_of(value).kind in TIMES:
+        raise KernelTypeError(f"Numba's print() on a GPU knows no {dtype_of(value)}")
     if dtype_of(value).kind == "c":
         raise KernelTypeError("Numba's print() on a GPU knows no complex numbers: print z.real and z.imag")
     number = machine.plain(value)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lockstep.values.dtypes import promote
+from lockstep.values.dtypes import TIMES, promote
 from lockstep.values.lanes import Lanes
 
 
@@ -41,7 +41,7 @@ class Accumulation:
     @staticmethod
     def _holds(total, term, dtype) -> bool:
         """Return whether the array ``total`` can hold the result."""
-        if type(total) is not np.ndarray or total.dtype != dtype:
+        if type(total) is not np.ndarray or total.dtype != dtype or dtype.kind in TIMES:
             return False
         shape = np.shape(term)
         return total.shape == shape or np.broadcast_shapes(total.shape, shape) == total.shape

@@ -19,6 +19,7 @@ from lockstep.values.dtypes import (
     FLOAT64,
     INT8,
     INT64,
+    TIMES,
     UINT64,
     dtype_of,
     is_integer,
@@ -32,6 +33,7 @@ from lockstep.values.dtypes import (
 )
 from lockstep.values.lanes import Lanes
 
+from .times import computed
 from .words import kind_of
 
 
@@ -142,6 +144,8 @@ class Arithmetic:
         dtype = promote_sign(self._dtype(a))
         if self._integers(a):
             return self.settle(lanes.subtract(_zero(dtype), a), a)
+        if dtype.kind in TIMES:
+            return computed(np.negative, a)
         return np.negative(self._typed(a, dtype))  # a sign on an operand costs nothing
 
     def pos(self, a):
@@ -176,16 +180,21 @@ class Arithmetic:
         if self._integers(x, y):
             product = self.mul(site, x, y)
             if self._integers(product, z):
-                step = {np.add: self.add, np.subtract: self.sub}.get(combine)
-                return step(site, product, z) if step else self.sub(site, z, product)
+                return self._combined(site, combine, product, z)
             return self._float(site, "add", combine, product, z)
         factor = promote(self._dtype(x), self._dtype(y))
         result = promote(factor, self._dtype(z))
+        if result.kind in TIMES:
+            return self._combined(site, combine, self.mul(site, x, y), z)
         if factor != result:
             return self._float(site, "add", combine, self._float(site, "mul", np.multiply, x, y), z)
         self._count_float(site, "fma", result)
         product = self._apply(np.multiply, x, y, result)
         return self._apply(combine, product, z, result)
+
+    def _combined(self, site, combine, product, z):
+        step = {np.add: self.add, np.subtract: self.sub}.get(combine)
+        return step(site, product, z) if step else self.sub(site, z, product)
 
     def _factor_type(self, factors):
         return promote(self._dtype(factors[0]), self._dtype(factors[-1]))
@@ -330,7 +339,7 @@ class Arithmetic:
         if dtype.kind == "c":
             self._count_float(site, "hypot", component(dtype))
             return np.hypot(self.component(a, "real"), self.component(a, "imag"))
-        return np.abs(self._typed(a, dtype))
+        return computed(np.absolute, a) if dtype.kind in TIMES else np.abs(self._typed(a, dtype))
 
     def complex_of(self, real, imag=None):
         """Return ``complex(real)`` or ``complex(real, imag)``."""
@@ -375,6 +384,8 @@ class Arithmetic:
         if is_integer(dtype):
             if dtype == BOOL:
                 return self._truth(self.plain(value) != 0)
+            if source.kind in TIMES:
+                return lanes.from_values(value.astype(INT64))
             values = truncated(self.plain(value), dtype)
             return lanes.from_values(values) if np.ndim(values) else uniform(lanes.from_values(values))
         return self._typed(value, dtype)
@@ -393,6 +404,8 @@ class Arithmetic:
         if type(a) is Unknown or type(b) is Unknown:
             return unknown(dtype)
         a, b = self.plain(a), self.plain(b)
+        if dtype.kind in TIMES:
+            return computed(ufunc, a, b)
         if dtype.kind == "c":
             ufunc = IN_PARTS.get(ufunc, ufunc)
         if getattr(a, "dtype", None) == dtype and getattr(b, "dtype", None) == dtype:
@@ -444,6 +457,8 @@ class Arithmetic:
             self.raise_where(np.asarray(self.plain(divisor) == 0), site, "ZeroDivisionError", text)
 
     def _count_float(self, site, name, dtype):
+        if dtype.kind in TIMES:
+            return
         if dtype.kind != "c":
             self.count_arithmetic(site, name, dtype)
             return
@@ -452,13 +467,16 @@ class Arithmetic:
 
 
 def require_fit(given: np.dtype, wanted: np.dtype):
-    """Raise KernelTypeError for a complex number to become a real one, and a float16 to become a boolean."""
+    """Refuse what Numba does not convert: complex to real, float16 to boolean, and to another kind of time."""
     if given == FLOAT16 and wanted == BOOL:
         raise KernelTypeError("Numba does not convert a float16 to a boolean: compare it, as in x != 0")
     if given.kind == "c" and wanted.kind != "c":
         raise KernelTypeError(
             f"Numba converts no {given} to {wanted}: take the .real part of the complex number, or its abs()"
         )
+    if given.kind in TIMES or wanted.kind in TIMES:
+        if given != wanted and (given.kind, wanted) != ("m", INT64):
+            raise KernelTypeError(f"Numba converts no {given} to {wanted}")
 
 
 def require_real(dtype: np.dtype, op: str) -> np.dtype:

@@ -6,10 +6,11 @@ from lockstep.errors import DataDependent, KernelTypeError
 from lockstep.memory.records import RECORDS, Record
 from lockstep.memory.storage import ARRAYS, DeviceArray, Unknown
 from lockstep.values import lanes
-from lockstep.values.dtypes import BOOL, INT64, dtype_of
+from lockstep.values.dtypes import BOOL, INT64, TIMES, dtype_of
 from lockstep.values.lanes import Lanes, Pattern
 
 from .arithmetic import require_fit
+from .times import as_value
 from .words import kind_of, type_of
 
 TRUE, FALSE = (Pattern(np.full((1, 1, 1), value)) for value in (True, False))
@@ -89,7 +90,7 @@ class Elements:
     def _as_numbers(value):
         """Return loaded numbers: integers as lanes, so that they can be indices, and floats as arrays."""
         if isinstance(value, Unknown) or value.dtype.kind not in "biu":
-            return value
+            return as_value(value) if isinstance(value, (np.datetime64, np.timedelta64)) else value
         if np.ndim(value) == 0:
             return int(value) if value.dtype == INT64 else bool(value) if value.dtype == BOOL else value
         return lanes.from_values(np.array(value))
@@ -99,8 +100,11 @@ class Elements:
         """Refuse a value that cannot be stored in the array."""
         if not isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
             raise KernelTypeError(f"only numbers can be stored, not {kind_of(value)}")
-        if type(value) is complex or getattr(value, "dtype", BOOL).char in "FDe":
-            require_fit(dtype_of(value), array.dtype)
+        given, wanted = getattr(value, "dtype", BOOL), array.dtype
+        if type(value) is complex or given.char in "FDe":
+            require_fit(dtype_of(value), wanted)
+        elif (given.kind in TIMES or wanted.kind in TIMES) and given != wanted:
+            raise KernelTypeError(f"Numba stores no {dtype_of(value)} in {array.name}, which holds {wanted}")
 
     @staticmethod
     def own(value):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lockstep.values.dtypes import BOOL, FLOAT64, INT64
+from lockstep.values.dtypes import BOOL, FLOAT64, INT64, TIMES
 
 from .storage import garbage_of
 
@@ -31,6 +31,8 @@ def garbage(dtype):
     dtype = np.dtype(dtype)
     if dtype == BOOL:
         return True
+    if dtype.kind in TIMES:
+        return np.full((1, 1, 1), "NaT", dtype)
     if dtype.kind not in "iu":
         return float("nan") if dtype == FLOAT64 else dtype.type("nan")
     number = np.full(dtype.itemsize, BYTE, np.uint8).view(dtype)[0]

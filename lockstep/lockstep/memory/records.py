@@ -149,7 +149,7 @@ class _OfRecords:
             names = ", ".join(self.record.names)
             raise KernelTypeError(f"a record of {self.name} has the fields {names}, not {name}")
         kind, offset, *_ = self.record.fields[name]
-        if kind.base.names is None and kind.base.kind not in "biufc":
+        if kind.base.names is None and kind.base.kind not in "biufcmM":
             raise KernelTypeError(
                 f"the field {name} of {self.name} holds {kind.base}, and the emulator supports only fields "
                 "that are numbers, records, or arrays of these"

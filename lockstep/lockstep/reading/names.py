@@ -19,6 +19,7 @@ from lockstep.library.cuda_api import BUILTINS, CMATH, CUDA, MATH, TYPES, Namesp
 from lockstep.library.functions import NUMPY_FUNCTIONS, PARTS_BY_NUMPY
 from lockstep.library.signatures import declared, is_record_type
 from lockstep.machine.language import same_tuple
+from lockstep.machine.times import as_value, is_no_time
 from lockstep.memory.records import ConstantRecords, type_of_records
 from lockstep.memory.storage import Constant
 from lockstep.registry import Emulation, emulation_of
@@ -61,6 +62,7 @@ def _numpy() -> dict:
             without[name] = Refused(f"Numba has no code of it for a GPU{hint}")
     constants = {name: MATH[name] for name in ("pi", "e", "inf", "nan")}
     functions = {name: Emulation(function) for name, function in (NUMPY_FUNCTIONS | PARTS_BY_NUMPY).items()}
+    functions["isnat"] = Emulation(is_no_time)
     ufuncs = {name: value.__name__ for name, value in vars(np).items() if isinstance(value, np.ufunc)}
     aliases = {name: functions[real] for name, real in ufuncs.items() if real in functions}
     return without | TYPES | constants | aliases | functions
@@ -161,6 +163,8 @@ def meaning(value):
         return Text(value)
     if isinstance(value, np.void):
         return Refused("Numba takes no single record from outside a kernel: put it into an array, or pass it")
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return as_value(value)
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return as_number(value)
     if isinstance(value, np.ndarray):
@@ -208,10 +212,10 @@ def _constant(array: np.ndarray):
     """Return the constant that an outside array is in a kernel, or a :class:`Refused` for other dtypes."""
     if array.dtype.names is not None:
         return ConstantRecords(array)
-    if array.dtype.kind not in "biufc":
+    if array.dtype.kind not in "biufcmM":
         return Refused(
-            f"it is an array of {array.dtype}; the emulator supports booleans, integers, floats and complex "
-            "numbers"
+            f"it is an array of {array.dtype}; the emulator supports booleans, integers, floats, complex "
+            "numbers, dates and spans of time"
         )
     return Constant(array)
 

@@ -9,11 +9,14 @@ from functools import cache
 
 import numpy as np
 
+from lockstep.errors import KernelTypeError
+
 INT8, INT64, UINT64 = np.dtype(np.int8), np.dtype(np.int64), np.dtype(np.uint64)
 INT32, UINT8, UINT16 = np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.uint16)
 FLOAT16, FLOAT32, FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 COMPLEX64, COMPLEX128 = np.dtype(np.complex64), np.dtype(np.complex128)
 BOOL = np.dtype(np.bool_)
+TIMES = ("m", "M")  # the kinds of timedelta64 and datetime64
 
 _PYTHON = {bool: BOOL, int: INT64, float: FLOAT64, complex: COMPLEX128}
 
@@ -41,6 +44,8 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
 
 
 def _with_float(a: np.dtype, b: np.dtype) -> np.dtype:
+    if a.kind in TIMES or b.kind in TIMES:
+        return a if a.kind in TIMES else b  # Whether Numba has the operation is found out with it.
     pair = {a, b}
     if pair == {UINT8, FLOAT16}:
         return FLOAT32  # Here and below, Numba chooses another type than NumPy.
@@ -83,12 +88,14 @@ def promote_power(a: np.dtype, b: np.dtype) -> np.dtype:
 @cache
 def promote_sign(a: np.dtype) -> np.dtype:
     """Return the type of ``-a`` and ``+a``, and of ``~a`` unless ``a`` is a boolean."""
-    return a if a.kind in "fc" else UINT64 if a.kind == "u" else INT64
+    return a if a.kind in "fcmM" else UINT64 if a.kind == "u" else INT64
 
 
 @cache
 def unify(a: np.dtype, b: np.dtype) -> np.dtype:
     """Return the type of a variable that is ``a`` on one path and ``b`` on another, and of ``min(a, b)``."""
+    if a != b and (a.kind in TIMES or b.kind in TIMES):
+        raise KernelTypeError(f"Numba has no type that holds both {a} and {b}")
     return a if a == b else np.result_type(a, b)
 
 
