@@ -122,8 +122,8 @@ def with_del(x, out):
 def with_match(x, out):
     i = cuda.grid(1)
     out[i] = x[i]
-    match i:  # <- refused
-        case 0:
+    match x[i], i:  # <- refused
+        case 0, 1:
             out[i] = 1
 
 

@@ -322,6 +322,13 @@ def _extreme(name):
     return _of_site(extreme)
 
 
+def _slice(*bounds) -> slice:
+    for bound in bounds:
+        if bound is not None and (dtype_of(bound) or BOOL).kind not in "iu":
+            raise KernelTypeError(f"slice() takes integers and None, not {kind_of(bound)}")
+    return slice(*bounds)
+
+
 def _sum(machine, site, values, start=0):
     if isinstance(values, ARRAYS):
         raise KernelTypeError(
@@ -383,6 +390,7 @@ BUILTINS = {
     "pow": _of_site(lambda machine, site, a, b: machine.pow(site, a, b)),
     "print": Emulation(_print, elementwise=False),
     "range": Emulation(lambda machine, *bounds: machine.range_of(*bounds), kind="range"),
+    "slice": Emulation(lambda machine, *bounds: _slice(*bounds), kind="slice"),
     "sum": _of_site(_sum),
     **{name: Emulation(function) for name, function in PYTHON_FUNCTIONS.items()},
     **ITERABLES,

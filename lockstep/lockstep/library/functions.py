@@ -15,7 +15,7 @@ import numpy as np
 from lockstep.errors import KernelTypeError
 from lockstep.machine.arithmetic import truncated
 from lockstep.machine.words import kind_of
-from lockstep.memory.storage import Unknown, unknown
+from lockstep.memory.storage import ARRAYS, Unknown, unknown
 from lockstep.registry import Emulation
 from lockstep.values import complex_numbers
 from lockstep.values.dtypes import BOOL, INT64, dtype_of, is_integer
@@ -301,13 +301,40 @@ class Ufunc(Function):
         self.ufunc, self.letters = getattr(np, name), letters
         super().__init__(f"np.{name}", "", self.ufunc, _MATH_NAMES.get(name, name) if counted else None)
 
-    def _choose(self, dtypes, values=()) -> tuple:
-        if len(dtypes) == self.ufunc.nin + 1 and values and dtypes[-1] is None:
+    def __call__(self, machine, *values):
+        inputs = self.ufunc.nin
+        if len(values) == inputs + 1:
+            return self._into(machine, values[-1], values[:-1])
+        if len(values) == inputs and any(isinstance(value, ARRAYS) for value in values):
             raise KernelTypeError(
-                f"the emulator does not support {self.name}() with an array for the result: assign the result"
+                f"{self.name}() of arrays needs an array for its result as argument {inputs + 1}, because a kernel "
+                "makes no arrays; or call it with elements"
             )
+        return super().__call__(machine, *values)
+
+    def _into(self, machine, out, values):
+        """Compute all elements of the array ``out``, one after another in each thread, and return it."""
+        if not isinstance(out, ARRAYS):
+            raise KernelTypeError(
+                f"{self.name}() takes {_counted([self.ufunc.nin])} and an array for the result, not "
+                f"{machine.kind_of(out)}"
+            )
+        (letter,), _ = self._choose([dtype_of_elements(value) for value in values], values)
+        if not np.can_cast(_dtype(letter), out.dtype, "same_kind"):
+            raise KernelTypeError(
+                f"Numba stores no {_dtype(letter)} of {self.name}() in {out.name}, of {out.dtype}"
+            )
+        machine.assign_computed(
+            machine.site, out, values, lambda *numbers: super(Ufunc, self).__call__(machine, *numbers)
+        )
+        return out
+
+    def _choose(self, dtypes, values=()) -> tuple:
         if len(dtypes) != self.ufunc.nin:
-            raise KernelTypeError(f"{self.name}() takes {_counted([self.ufunc.nin])}, not {len(dtypes)}")
+            raise KernelTypeError(
+                f"{self.name}() takes {_counted([self.ufunc.nin])}, and perhaps an array for the result, not "
+                f"{len(dtypes)}"
+            )
         if all(dtype is not None and dtype.kind in "biufc" and dtype.char != "e" for dtype in dtypes):
             kinds = {dtype.kind for dtype in dtypes}
             loops = self._loops(dtypes, mixed=bool(kinds & set("fc")) and bool(kinds & set("iu")))
@@ -325,6 +352,11 @@ class Ufunc(Function):
                 continue
             if all(_fits(dtype, np.dtype(code), mixed) for dtype, code in zip(dtypes, wanted)):
                 yield wanted, results
+
+
+def dtype_of_elements(value):
+    """Return the dtype of an array's elements, or of a number."""
+    return value.dtype if isinstance(value, ARRAYS) else dtype_of(value)
 
 
 def _fits(dtype, wanted, mixed) -> bool:

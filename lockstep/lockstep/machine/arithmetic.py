@@ -467,7 +467,7 @@ class Arithmetic:
 
 
 def require_fit(given: np.dtype, wanted: np.dtype):
-    """Refuse what Numba does not convert: complex to real, float16 to boolean, and to another kind of time."""
+    """Refuse what Numba does not convert: complex to real, float16 to boolean, times to other times."""
     if given == FLOAT16 and wanted == BOOL:
         raise KernelTypeError("Numba does not convert a float16 to a boolean: compare it, as in x != 0")
     if given.kind == "c" and wanted.kind != "c":

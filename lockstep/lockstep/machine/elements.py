@@ -28,7 +28,7 @@ class Elements:
                 return self.element_of_records(site, base, index)
             raise KernelTypeError(not_an_array(base, "indexed"))
         index = index if isinstance(index, tuple) else (index,)
-        if len(index) < base.ndim:
+        if len(index) < base.ndim or slice in map(type, index):
             return self.view(site, base, index)
         return self.read(site, base, index)
 
@@ -39,7 +39,7 @@ class Elements:
             return
         self._require_array(base)
         index = index if isinstance(index, tuple) else (index,)
-        if len(index) < base.ndim:
+        if len(index) < base.ndim or slice in map(type, index):
             self.assign_part(site, base, index, value)
         else:
             self.write(site, base, index, value)

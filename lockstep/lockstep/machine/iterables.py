@@ -6,10 +6,11 @@ Each has a length, which may differ from lane to lane, and ``at(machine, positio
 import numpy as np
 
 from lockstep.errors import KernelTypeError
+from lockstep.memory.storage import ARRAYS
 from lockstep.registry import Emulation
-from lockstep.values.dtypes import dtype_of, range_type
+from lockstep.values.dtypes import BOOL, dtype_of, range_type
 
-from .words import type_of
+from .words import kind_of, type_of
 
 
 class LaneRange:
@@ -83,6 +84,35 @@ class Enumerated:
         return machine.add(None, position, self.start), self.values.at(machine, position)
 
 
+class Indices:
+    """The index tuples of ``np.ndindex(shape)``, the last position running fastest."""
+
+    def __init__(self, machine, shape: tuple):
+        self.shape, self.length = shape, 1
+        for extent in shape:
+            self.length = machine.mul(None, self.length, machine.maximum(None, extent, 0))
+
+    def at(self, machine, position):
+        index = []
+        for extent in reversed(self.shape[1:]):
+            index.append(machine.mod(None, position, extent))
+            position = machine.floordiv(None, position, extent)
+        return (position, *reversed(index)) if self.shape else ()
+
+
+class IndexedElements:
+    """The pairs of ``np.ndenumerate(array)``: an index tuple and the element, which is read at ``site``."""
+
+    def __init__(self, machine, site, array):
+        self.site, self.array = site, array
+        self.indices = Indices(machine, machine.attribute(array, "shape"))
+        self.length = self.indices.length
+
+    def at(self, machine, position):
+        index = self.indices.at(machine, position)
+        return index, machine.own(machine.subscript(self.site, self.array, index))
+
+
 class Zipped:
     """The tuples of ``zip(...)``, as many as its shortest part has values."""
 
@@ -108,10 +138,6 @@ def iterable(machine, values):
         return Typed(iterable(machine, values.numbers), values.dtype)
     if hasattr(values, "at"):
         return values
-    if hasattr(values, "record"):
-        raise KernelTypeError(
-            f"the emulator does not support a loop over records: index {values.name} in one"
-        )
     raise KernelTypeError(f"a for loop runs over a range or a tuple, not over {machine.kind_of(values)}")
 
 
@@ -136,6 +162,24 @@ def _zip(machine, *values):
     return Zipped(machine, [iterable(machine, part) for part in values])
 
 
+def _ndindex(machine, *shape):
+    shape = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    for extent in shape:
+        if (dtype_of(extent) or BOOL).kind not in "iu":
+            raise KernelTypeError(f"np.ndindex() takes integers or a tuple of them, not {kind_of(extent)}")
+    return Indices(machine, shape)
+
+
+def _ndenumerate(machine, array):
+    if not isinstance(array, ARRAYS):
+        raise KernelTypeError(f"np.ndenumerate() takes an array, not {kind_of(array)}")
+    return IndexedElements(machine, machine.site, array)
+
+
+INDICES = {
+    "ndindex": Emulation(_ndindex, elementwise=False, kind="indices"),
+    "ndenumerate": Emulation(_ndenumerate, elementwise=False, kind="indices"),
+}
 ITERABLES = {
     "enumerate": Emulation(_enumerate, elementwise=False, kind="iterable"),
     "zip": Emulation(_zip, elementwise=False, kind="iterable"),

@@ -209,6 +209,8 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         if isinstance(new, tuple):
             require_tuples_alike(new, old)
             return same_tuple(new, map(self.merge, new, old))
+        if isinstance(new, slice) and isinstance(old, slice):
+            return slice(*map(self.merge, (new.start, new.stop, new.step), (old.start, old.stop, old.step)))
         if isinstance(new, RECORDS):
             return self.joined_records(self._pattern_of(mask), new, old) if mask.any else old
         if "device" in (getattr(new, "kind", None), getattr(old, "kind", None)):

@@ -131,7 +131,13 @@ class Slices:
                 f"Numba does not assign an array, here {kind_of(value)}, to a part of one, here {base.name}, "
                 "unless its runtime is enabled (NUMBA_CUDA_ENABLE_NRT=1): assign the elements in a loop"
             )
-        target = self._part(site, base, index)
+        self.assign_all(site, self._part(site, base, index), value)
+
+    def assign_all(self, site, target, value):
+        """Store a number, or the elements of an array, to all elements of ``target``."""
+        if type(target) is ChosenArray:
+            self.each_choice(target, lambda array: self.assign_all(site, array, value))
+            return
         read = self._source(site, target, value)
         if isinstance(value, ARRAYS) and self._same_memory(value, target):
             values = [self.own(read(where)) for where in self._positions(site, target.shape)]
@@ -140,6 +146,18 @@ class Slices:
             return
         for where in self._positions(site, target.shape):
             self.write(site, target, where, read(where))
+
+    def assign_computed(self, site, target, values, compute):
+        """Store in each element of ``target`` what ``compute`` returns for the elements of ``values`` there.
+
+        ``values``: arrays and numbers.
+        """
+        if type(target) is ChosenArray:
+            self.each_choice(target, lambda array: self.assign_computed(site, array, values, compute))
+            return
+        sources = [self._source(site, target, value) for value in values]
+        for where in self._positions(site, target.shape):
+            self.write(site, target, where, compute(*(self.own(source(where)) for source in sources)))
 
     def _source(self, site, target, value):
         """Return a function that gives the value to store at an index of the target."""

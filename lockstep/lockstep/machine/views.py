@@ -145,6 +145,8 @@ class Views:
                 return getattr(value, name)
         if isinstance(value, Type) and name == "type":
             return value
+        if isinstance(value, slice) and name in ("start", "stop", "step"):
+            return _bound(value, name)
         raise KernelTypeError(f"the emulator knows no .{name} of {kind_of(value)} in a kernel")
 
     def _attribute_of_array(self, array, name):
@@ -440,6 +442,15 @@ METHODS = {
     "conjugate": "",
 }
 """Methods that kernels may call: of arrays, ``x.dtype.type(number)`` and ``z.conjugate()``."""
+
+
+def _bound(part: slice, name: str):
+    """Return ``part.start``, ``.stop`` or ``.step``. For a bound that is left out, return Numba's number."""
+    backwards = type(part.step) is int and part.step < 0
+    most, least = 2**63 - 1, -(2**63)
+    left_out = {"start": most if backwards else 0, "stop": least if backwards else most, "step": 1}
+    bound = getattr(part, name)
+    return left_out[name] if bound is None else bound
 
 
 def _leaves(array, where: np.ndarray):

@@ -333,7 +333,7 @@ class RecordAccess:
             )
         target = self.element_of_records(site, base, index)
         if isinstance(target, ARRAYS):
-            self.assign_part(site, target, (...,), value)
+            self.assign_all(site, target, value)
         elif isinstance(target, Record):
             self._store_record(site, target, self._loaded_record(site, target, value))
         else:

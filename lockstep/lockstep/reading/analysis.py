@@ -521,7 +521,7 @@ class BatchTest:
         if not getattr(callee, "elementwise", False) or node.keywords:
             return False
         for which, positions in (("loads", callee.reads), ("stores", callee.writes)):
-            for position in positions:
+            for position in (position for position in positions if position < len(node.args)):
                 array = node.args[position]
                 if not isinstance(array, ast.Name):
                     return False

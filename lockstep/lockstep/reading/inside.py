@@ -205,7 +205,11 @@ class _Lifting:
             node = new
         for inner in ast.walk(node):
             if isinstance(inner, ast.Nonlocal):
-                self._refuse(inner, f"Numba cannot compile `nonlocal`; let {name} return the new value")
+                self._refuse(
+                    inner,
+                    f"in Numba an assignment to a `nonlocal` name changes no variable outside {name}: let "
+                    f"{name} return the new value",
+                )
         if node.decorator_list:
             self._refuse(node, "a function inside a kernel cannot have decorators; define it outside")
         if node.args.vararg or not all(map(_is_literal, node.args.defaults)):

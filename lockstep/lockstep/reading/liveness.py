@@ -311,7 +311,10 @@ class _Flow:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if name.startswith(_TOGETHER):
             return self.somewhere is not None and id(node) in self.somewhere.used_calls
-        return bool(getattr(callee, "writes", ())) or getattr(callee, "kind", "") == "barrier"
+        return (
+            any(position < len(node.args) for position in getattr(callee, "writes", ()))
+            or getattr(callee, "kind", "") == "barrier"
+        )
 
 
 def _declares_local(node) -> bool:

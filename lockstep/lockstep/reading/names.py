@@ -18,11 +18,12 @@ from lockstep.library import operators  # noqa: F401 - registers them
 from lockstep.library.cuda_api import BUILTINS, CMATH, CUDA, MATH, TYPES, Namespace
 from lockstep.library.functions import NUMPY_FUNCTIONS, PARTS_BY_NUMPY
 from lockstep.library.signatures import declared, is_record_type
+from lockstep.machine.iterables import INDICES
 from lockstep.machine.language import same_tuple
 from lockstep.machine.times import as_value, is_no_time
 from lockstep.memory.records import ConstantRecords, type_of_records
 from lockstep.memory.storage import Constant
-from lockstep.registry import Emulation, emulation_of
+from lockstep.registry import Emulation, emulation_of, spelled
 
 _CUDA = Namespace("numba.cuda", CUDA | TYPES | {"types": Namespace("numba.cuda.types", TYPES)})
 _NUMBA = Namespace("numba", TYPES | {"cuda": _CUDA, "types": Namespace("numba.types", TYPES)})
@@ -61,7 +62,11 @@ def _numpy() -> dict:
             hint = f"; use {instead}" if instead else ""
             without[name] = Refused(f"Numba has no code of it for a GPU{hint}")
     constants = {name: MATH[name] for name in ("pi", "e", "inf", "nan")}
-    functions = {name: Emulation(function) for name, function in (NUMPY_FUNCTIONS | PARTS_BY_NUMPY).items()}
+    functions = {
+        name: Emulation(function, writes=(function.ufunc.nin,)) for name, function in NUMPY_FUNCTIONS.items()
+    }
+    functions |= {name: Emulation(function) for name, function in PARTS_BY_NUMPY.items()}
+    functions |= INDICES
     functions["isnat"] = Emulation(is_no_time)
     ufuncs = {name: value.__name__ for name, value in vars(np).items() if isinstance(value, np.ufunc)}
     aliases = {name: functions[real] for name, real in ufuncs.items() if real in functions}
@@ -71,6 +76,7 @@ def _numpy() -> dict:
 _MATH = Namespace("math", MATH)
 _CMATH = Namespace("cmath", CMATH)
 _NUMPY = Namespace("numpy", _numpy())
+spelled({f"np.{name}": value for name, value in _NUMPY.members.items() if isinstance(value, Emulation)})
 
 
 class Callee:

@@ -2,7 +2,8 @@
 
 import ast
 
-from .analysis import names_in
+from .analysis import assigned_names, names_in
+from .matches import Matches
 from .trees import walk
 
 
@@ -10,10 +11,14 @@ def simplified(definition: ast.FunctionDef) -> dict[str, str]:
     """Simplify ``definition`` in place. Return a map from each new name to the kernel's name.
 
     A variable whose name starts with an underscore is renamed, because the translator's own names start with
-    one. A loop over ``a, b`` gets one variable, from which the two are assigned. A list that a loop runs over
+    one. ``match`` becomes branches. ``global`` and ``nonlocal`` are left out for names that are only read. A
+    loop over ``a, b`` gets one variable, from which the two are assigned. A list that a loop runs over
     becomes a tuple. ``(a and b) and c`` becomes ``a and b and c``, because Python compiles both to the same
     code. So Numba never sees the 3.0 of ``(a and 3.0) and c``.
     """
+    if any(isinstance(node, (ast.Match, ast.Global, ast.Nonlocal)) for node in walk(definition)):
+        Matches().visit(definition)
+        _OnlyRead().visit(definition)
     shown = _rename_underscored(definition)
     _LoopTargets().visit(definition)
     _Chains().visit(definition)
@@ -54,6 +59,24 @@ class _Renamer(ast.NodeTransformer):
         self.generic_visit(node)
         node.name = self.new_names.get(node.name, node.name)
         return node
+
+
+class _OnlyRead(ast.NodeTransformer):
+    """A rewriter that leaves out ``global`` and ``nonlocal`` where a function only reads their names."""
+
+    def __init__(self):
+        self.assigned: set[str] = set()
+
+    def visit_FunctionDef(self, node):
+        outer, self.assigned = self.assigned, assigned_names(node.body)
+        self.generic_visit(node)
+        self.assigned = outer
+        return node
+
+    def _declaration(self, node):
+        return node if self.assigned & set(node.names) else ast.copy_location(ast.Pass(), node)
+
+    visit_Global = visit_Nonlocal = _declaration
 
 
 class _LoopTargets(ast.NodeTransformer):

@@ -672,6 +672,8 @@ class Typing(Operations):
     def assign_part(self, *_):
         pass
 
+    assign_computed = assign_all = assign_part
+
     def _bounds(self, part, extent):
         return 0, 1, 1
 

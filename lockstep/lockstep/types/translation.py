@@ -76,6 +76,11 @@ _STATEMENTS = {
     ast.Try: "try",
     ast.With: "with",
 }
+_INSTEAD = {
+    ast.Global: ", where the name is assigned: Numba compiles no store to a global variable; use an array",
+    ast.Match: " with sequences, mappings or classes: Numba compiles numbers, names, | and guards in a case",
+    ast.Nonlocal: ", where the name is assigned: in Numba no later read of it changes; use a name of its own",
+}
 MAKE_ARRAYS = ("zeros", "zeros_like", "empty", "empty_like", "ones", "ones_like", "full", "array")
 OWN_ARRAY = (
     ": an array that the block shares is `cuda.shared.array(shape, dtype)`, a thread's own array is "
@@ -586,12 +591,9 @@ class Translator:
 
     def _statement(self, node) -> list:
         method = getattr(self, f"_do_{type(node).__name__}", None)
-        if isinstance(node, ast.Match):  # Numba compiles it
-            self._refuse(node, "the emulator does not support match in a kernel: write if and elif")
         if method is None:
-            self._refuse(
-                node, f"{_STATEMENTS.get(type(node), type(node).__name__)} is not supported in a kernel"
-            )
+            shown = _STATEMENTS.get(type(node), type(node).__name__)
+            self._refuse(node, f"{shown} is not supported in a kernel{_INSTEAD.get(type(node), '')}")
         return [s if hasattr(s, "lineno") else ast.copy_location(s, node) for s in method(node)]
 
     def _do_Pass(self, node):
@@ -953,6 +955,8 @@ class Translator:
         bounds = self._range_bounds(node)
         if bounds is None and self._kind(node) == "iterable":
             return self._combined(node)
+        if bounds is None and self._kind(node) == "indices":
+            return self._call(node, self._resolve(node.func), self._outside(node.func))
         if bounds is None:
             site = self._site(node, "load", "load", stays=0)  # Such a loop uses the elements' addresses.
             return self._expression("_M.items(_SITE, _VALUE)", node, _SITE=site, _VALUE=self._value(node))
@@ -1388,8 +1392,9 @@ class Translator:
             self._refuse(node, "the emulator calls functions in a kernel only by their names")
         function = self._outside(node.func)
         kind = getattr(callee, "kind", "")
-        if kind in ("range", "iterable"):
-            self._refuse(node, f"the emulator supports {ast.unparse(node.func)}() only in a for loop")
+        if kind in ("range", "iterable", "indices"):
+            shown = ast.unparse(node.func)
+            self._refuse(node, f"the emulator supports {shown}() only in the first line of a for loop")
         if not callable(callee) and not isinstance(callee, Callee):
             self._refuse(node, f"{ast.unparse(node.func)} is not a function")
         if isinstance(callee, Callee):
@@ -1554,7 +1559,7 @@ class Translator:
         if kind in ("shared_array", "local_array", "view"):
             name = self.scopes.declared.get(id(node), kind.replace("_", " "))
             return self.shown.get(name, name), "call"
-        writes = getattr(callee, "writes", ())
+        writes = [position for position in getattr(callee, "writes", ()) if position < len(node.args)]
         op = "store" if writes and not getattr(callee, "reads", ()) else "atomic" if writes else "load"
         fragments = getattr(callee, "fragments", ())
         if fragments:
