@@ -58,7 +58,14 @@ def freeze_definition(dispatcher: Any, function: Callable | None = None) -> None
     Numba compiles a kernel with a signature where it is defined, so it reads the constants there.
     """
     if _DEFINED not in vars(dispatcher):
-        vars(dispatcher)[_DEFINED] = function or frozen(dispatcher.py_func)
+        vars(dispatcher)[_DEFINED] = function or _knowing_itself(frozen(dispatcher.py_func), dispatcher)
+
+
+def _knowing_itself(function: Callable, dispatcher: Any) -> Callable:
+    """Bind a frozen function's own name, which has no value yet where a signature has it compiled at once."""
+    if function.__name__ in _names_in(function.__code__):
+        function.__globals__.setdefault(function.__name__, dispatcher)
+    return function
 
 
 def as_defined(dispatcher: Any) -> Callable | None:

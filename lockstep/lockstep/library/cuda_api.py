@@ -11,13 +11,16 @@ from lockstep.machine.arithmetic import CONSTANTS, require_real
 from lockstep.machine.barriers import GRID
 from lockstep.machine.iterables import ITERABLES
 from lockstep.machine.words import kind_of
+from lockstep.memory.records import RecordArray
 from lockstep.memory.storage import ARRAYS
 from lockstep.registry import Emulation, Type, spelled
 from lockstep.values.dtypes import BOOL, FLOAT16, FLOAT64, INT64, TIMES, dtype_of
+from lockstep.values.fused import multiply_add
 from lockstep.values.geometry import Coordinates
 from lockstep.values.lanes import Lanes
 
-from .functions import CMATH_FUNCTIONS, CUDA_FUNCTIONS, MATH_FUNCTIONS, PYTHON_FUNCTIONS
+from .cache_hints import CACHE_HINTS
+from .functions import CMATH_FUNCTIONS, CUDA_FUNCTIONS, MATH_FUNCTIONS, PYTHON_FUNCTIONS, Function
 from .libdevice import LIBDEVICE
 from .warp_calls import WARP_CALLS
 
@@ -206,7 +209,10 @@ def _fma(machine, site, x, y, z):
     kinds = [require_real(dtype_of(number) or BOOL, "cuda.fma()") for number in (x, y, z)]
     if len(set(kinds)) > 1 or kinds[0].kind in "biu":
         x, y, z = (machine.cast(FLOAT64, number) for number in (x, y, z))
-    return machine.fma(site, x, y, z)
+    return _FUSED(machine, x, y, z)
+
+
+_FUSED = Function("cuda.fma", "e:eee f:fff d:ddd", multiply_add, "fma")
 
 
 def _select(machine, condition, a, b):
@@ -229,7 +235,7 @@ def _select(machine, condition, a, b):
 
 def _constant(machine, ndarray):
     """Emulate ``cuda.const.array_like``. Numba puts all outside arrays into constant memory anyway."""
-    if not isinstance(ndarray, ARRAYS):
+    if not isinstance(ndarray, (*ARRAYS, RecordArray)):
         raise KernelTypeError(f"cuda.const.array_like() takes a NumPy array, not {kind_of(ndarray)}")
     return ndarray
 
@@ -253,6 +259,7 @@ _BARRIER = {"elementwise": False, "kind": "barrier"}
 _ATOMICS = ("add", "sub", "max", "min", "nanmax", "nanmin", "and_", "or_", "xor", "exch", "inc", "dec")
 
 CUDA = {
+    **CACHE_HINTS,
     **WARP_CALLS,
     "grid": Emulation(_grid, kind="dimensions"),
     "gridsize": Emulation(_gridsize, kind="dimensions"),

@@ -19,6 +19,7 @@ from lockstep.memory.storage import ARRAYS, Unknown, unknown
 from lockstep.registry import Emulation
 from lockstep.values import complex_numbers
 from lockstep.values.dtypes import BOOL, INT64, dtype_of, is_integer
+from lockstep.values.fused import multiply_add
 from lockstep.values.lanes import from_values
 
 EXACT, PROMOTE, SAFE, UNSAFE = range(4)
@@ -307,8 +308,8 @@ class Ufunc(Function):
             return self._into(machine, values[-1], values[:-1])
         if len(values) == inputs and any(isinstance(value, ARRAYS) for value in values):
             raise KernelTypeError(
-                f"{self.name}() of arrays needs an array for its result as argument {inputs + 1}, because a kernel "
-                "makes no arrays; or call it with elements"
+                f"{self.name}() of arrays needs an array for its result as argument {inputs + 1}, because a "
+                "kernel makes no arrays; or call it with elements"
             )
         return super().__call__(machine, *values)
 
@@ -500,7 +501,6 @@ _HALF = {
     "hlog10": np.log10, "hlog2": np.log2, "hexp": np.exp, "hexp2": np.exp2, "hexp10": lambda x: 10.0**x,
     "hfloor": np.floor, "hceil": np.ceil, "htrunc": np.trunc, "hrint": np.rint, "hsqrt": np.sqrt,
     "hrsqrt": lambda x: 1 / np.sqrt(x), "hrcp": lambda x: 1 / x, "htanh": np.tanh,
-    "hfma": lambda x, y, z: x * y + z,
 }  # fmt: skip
 _HALF_COMPARISONS = {
     "heq": np.equal, "hne": np.not_equal, "hge": np.greater_equal, "hgt": np.greater,
@@ -510,7 +510,7 @@ _HALF_COMPARISONS = {
 
 def _half(name, compute):
     """Return a function of float16 that computes in float64 and rounds once."""
-    inputs = {"hfma": 3, "hadd": 2, "hsub": 2, "hmul": 2, "hdiv": 2, "hmax": 2, "hmin": 2}.get(name, 1)
+    inputs = {"hadd": 2, "hsub": 2, "hmul": 2, "hdiv": 2, "hmax": 2, "hmin": 2}.get(name, 1)
     wide = lambda *values: compute(*(value.astype(np.float64) for value in values))  # noqa: E731
     return Function(f"fp16.{name}", f"e:{'e' * inputs}", wide, name.removeprefix("h"))
 
@@ -521,6 +521,7 @@ CUDA_FUNCTIONS = {
     "ffs": Function("ffs", " ".join(f"I:{letter}" for letter in "bhiqBHIQ"), first_set, without_code="bhBH"),
     "brev": Function("brev", "I:I Q:Q", reversed_bits),
     "cbrt": Function("cbrt", "f:f d:d", np.cbrt, "cbrt"),
+    "fp16.hfma": Function("fp16.hfma", "e:eee", multiply_add, "fma"),
     **{f"fp16.{name}": _half(name, compute) for name, compute in _HALF.items()},
     **{f"fp16.{n}": Function(f"fp16.{n}", "?:ee", compute) for n, compute in _HALF_COMPARISONS.items()},
 }

@@ -12,6 +12,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from lockstep.values.fused import multiply_add
+
 from .functions import (
     Function,
     by_value,
@@ -234,14 +236,6 @@ def _inverse(x):
     return np.divide(x.dtype.type(1), x)
 
 
-def _multiply_add(x, y, z):
-    """Return x * y + z, computed in float64, where the product of two float32 numbers is exact."""
-    if x.dtype == np.float32:
-        x, y, z = (value.astype(np.float64) for value in (x, y, z))
-        return (x * y + z).astype(np.float32)
-    return x * y + z
-
-
 _EXACT = {
     "add": ("dd", np.add, lambda x, y: x + y),
     "div": ("dd", np.divide, lambda x, y: x / y),
@@ -261,9 +255,9 @@ def _rounded() -> dict:
                 found[f"d{name}_{mode}"] = (f"d:{arguments}", function)
         root = np.sqrt if mode == "rn" else _root_direction(mode)
         found |= {f"fsqrt_{mode}": ("f:f", root), f"dsqrt_{mode}": ("d:d", root)}
-        fused = _directed(_multiply_add, lambda x, y, z: x * y + z, mode)
+        fused = _directed(multiply_add, lambda x, y, z: x * y + z, mode)
         found |= {f"fma_{mode}": ("d:ddd", fused), f"fmaf_{mode}": ("f:fff", fused)}
-    return found | {"fma": ("d:ddd", _multiply_add), "fmaf": ("f:fff", _multiply_add)}
+    return found | {"fma": ("d:ddd", multiply_add), "fmaf": ("f:fff", multiply_add)}
 
 
 # ---- conversions ----

@@ -14,6 +14,13 @@ _ARITHMETIC = {
     operator.pow: "pow",
     operator.neg: "neg",
     operator.invert: "invert",
+    operator.iadd: "add",
+    operator.isub: "sub",
+    operator.imul: "mul",
+    operator.itruediv: "div",
+    operator.ifloordiv: "floordiv",
+    operator.imod: "mod",
+    operator.ipow: "pow",
 }
 _BITS = {
     operator.and_: "&",
@@ -21,6 +28,11 @@ _BITS = {
     operator.xor: "^",
     operator.lshift: "<<",
     operator.rshift: ">>",
+    operator.iand: "&",
+    operator.ior: "|",
+    operator.ixor: "^",
+    operator.ilshift: "<<",
+    operator.irshift: ">>",
 }
 _COMPARISONS = {
     operator.lt: "<",

@@ -23,10 +23,7 @@ from lockstep.machine.language import same_tuple
 from lockstep.machine.times import as_value, is_no_time
 from lockstep.memory.records import ConstantRecords, type_of_records
 from lockstep.memory.storage import Constant
-from lockstep.registry import Emulation, emulation_of, spelled
-
-_CUDA = Namespace("numba.cuda", CUDA | TYPES | {"types": Namespace("numba.cuda.types", TYPES)})
-_NUMBA = Namespace("numba", TYPES | {"cuda": _CUDA, "types": Namespace("numba.types", TYPES)})
+from lockstep.registry import Emulation, Type, emulation_of, spelled
 
 
 class Refused:
@@ -52,6 +49,35 @@ class Text(Refused):
         return self.text
 
 
+def _is_scalar_type(value) -> bool:
+    return isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic))
+
+
+def _scalar_type(value):
+    if isinstance(value, np.dtype) and value.names is not None:
+        return type_of_records(value)
+    name = np.dtype(value).name if _is_scalar_type(value) else value.name
+    name = {"bool": "boolean"}.get(name, name)
+    return TYPES.get(name) or Refused(f"the emulator does not support the type {name}")
+
+
+def _types_in(module) -> dict:
+    """Return the scalar types of a module under all their names, such as ``f4`` and ``double``."""
+    kinds = (numba.types.Number, numba.types.Boolean)
+    concrete = set(np.sctypeDict.values())  # Classes such as np.integer stand for several types.
+    found = {}
+    for name, value in vars(module).items():
+        if isinstance(value, kinds) or (isinstance(value, type) and value in concrete):
+            found[name] = _scalar_type(value)
+    return TYPES | {name: kind for name, kind in found.items() if isinstance(kind, Type)}
+
+
+_CUDA_TYPES = Namespace("numba.cuda.types", _types_in(cuda.types))
+_CUDA = Namespace("numba.cuda", _types_in(cuda) | CUDA | {"types": _CUDA_TYPES})
+_TYPES = Namespace("numba.types", _types_in(numba.types))
+_NUMBA = Namespace("numba", _types_in(numba) | {"cuda": _CUDA, "types": _TYPES})
+
+
 def _numpy() -> dict:
     """Return NumPy's names with their values in kernels. Numba has GPU code for only some functions."""
     without = {}
@@ -70,7 +96,7 @@ def _numpy() -> dict:
     functions["isnat"] = Emulation(is_no_time)
     ufuncs = {name: value.__name__ for name, value in vars(np).items() if isinstance(value, np.ufunc)}
     aliases = {name: functions[real] for name, real in ufuncs.items() if real in functions}
-    return without | TYPES | constants | aliases | functions
+    return without | _types_in(np) | constants | aliases | functions
 
 
 _MATH = Namespace("math", MATH)
@@ -293,18 +319,6 @@ def _named_tuple(kind):
 
     make.__signature__ = inspect.signature(kind)
     return Emulation(make)
-
-
-def _is_scalar_type(value) -> bool:
-    return isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic))
-
-
-def _scalar_type(value):
-    if isinstance(value, np.dtype) and value.names is not None:
-        return type_of_records(value)
-    name = np.dtype(value).name if _is_scalar_type(value) else value.name
-    name = {"bool": "boolean"}.get(name, name)
-    return TYPES.get(name) or Refused(f"the emulator does not support the type {name}")
 
 
 def _paths() -> dict:
