@@ -1,4 +1,4 @@
-"""The exercises' checkers: ``check.vector_add(my_kernel)`` says whether it is right, or what is wrong.
+"""Holds the exercises' checkers: ``check.vector_add(my_kernel)`` says whether the kernel is right.
 
 ``ch00`` to ``ch12`` hold a file per exercise, named like its checker; this module finds them all. ``core``
 defines what every checker is made of, ``engines`` try one kind of answer each, and ``kits`` are kernels that
@@ -6,7 +6,7 @@ the notebooks hand out.
 
 A teacher's own exercises come from other packages: each module named in the entry points of the group
 ``gemm_course.exercises`` is searched for checkers as well. Their numbers begin at 50, such as "50.1"; see
-TEACHING.md. One that cannot be loaded is left out with a warning.
+TEACHING.md. An exercise that cannot be loaded is left out with a warning.
 """
 
 import warnings
@@ -23,7 +23,7 @@ from .core.summary import summary as _summary
 
 
 def _found() -> Iterator[Exercise]:
-    """Every exercise of every chapter, in the order of the course."""
+    """Yield every exercise of every chapter, in the order of the course."""
     chapters = [module.name for module in iter_modules(__path__) if module.name.startswith("ch")]
     modules = [
         import_module(module.name)
@@ -36,7 +36,7 @@ def _found() -> Iterator[Exercise]:
 
 
 def _in_order(exercises: Iterable[Exercise]) -> Iterator[Exercise]:
-    """Each exercise once, by number. Raises ValueError if two have the same: progress is stored under it."""
+    """Yield each exercise once, by number. Two with one number are an error: progress is stored by number."""
     by_number: dict[str, Exercise] = {}
     for each in exercises:
         known = by_number.setdefault(each.number, each)
@@ -49,12 +49,13 @@ def _in_order(exercises: Iterable[Exercise]) -> Iterator[Exercise]:
 
 
 def _from_elsewhere(known: dict[str, Exercise]) -> Iterator[Exercise]:
-    """Exercises of other packages, whose names and numbers are free."""
+    """Yield the exercises of other packages whose names and numbers are free."""
     names, numbers = set(known), {exercise.number for exercise in known.values()}
     for entry in entry_points(group="gemm_course.exercises"):
         try:
             found = [value for value in vars(entry.load()).values() if isinstance(value, Exercise)]
-        except Exception as error:  # a broken package of exercises must not stop the course
+        except Exception as error:
+            # A broken package of exercises must not stop the course.
             warnings.warn(f"The exercises of {entry.value} cannot be loaded: {error!r}", stacklevel=2)
             continue
         for each in sorted(found, key=lambda one: one.number):
@@ -78,7 +79,7 @@ __all__ = ["Exercise", "Verdict", "exercises", "progress", *_EXERCISES]
 
 
 def exercises() -> list[str]:
-    """The names of all checkers in the order of the course: ``"where"`` stands for ``check.where``.
+    """Return the names of all checkers in the order of the course: ``"where"`` stands for ``check.where``.
 
     Each of them has a ``.number`` such as ``"00.1"``.
     """
@@ -86,5 +87,5 @@ def exercises() -> list[str]:
 
 
 def progress() -> Progress:
-    """Which exercises have passed, notebook by notebook, and what comes next."""
+    """Return which exercises have passed, notebook by notebook, and what comes next."""
     return _summary({exercise.number: name for name, exercise in _EXERCISES.items()}, passed())

@@ -1,1 +1,1 @@
-"""Notebook 00: who am I, and where does it lie in memory; the first kernels."""
+"""Holds the checkers of notebook 00: places of threads, places in memory, and the first kernels."""

@@ -1,4 +1,4 @@
-"""Exercise 00.2: how many blocks cover n elements."""
+"""Checks exercise 00.2: how many blocks cover n elements."""
 
 from gemm_course.checks.engines.tables import Slip, a_whole_number, table_exercise
 

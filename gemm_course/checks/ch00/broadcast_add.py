@@ -1,4 +1,4 @@
-"""Exercise 00.6: the first kernel on a matrix, broadcasting two vectors."""
+"""Checks exercise 00.6: the first kernel on a matrix, broadcasting two vectors."""
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from gemm_course.checks.engines.trial import Trial
 BLOCK = (16, 8)
 NAMES = ("down", "across", "out")
 TALL = (33, 5)
-UNEVEN = (20, 37)  # no multiples of the block's sizes, so that every kind of guard leaves its own traces
+# These are no multiples of the block's sizes, so that every kind of guard leaves its own traces.
+UNEVEN = (20, 37)
 SHAPES = (UNEVEN, (24, 32), (13, 50), TALL, (7, 17), (1, 40), (40, 1), (1, 1))
 
 

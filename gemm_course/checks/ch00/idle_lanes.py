@@ -1,9 +1,10 @@
-"""Exercise 00.3: how many lanes stay idle where blocks of 2 x 2 cover a matrix exactly."""
+"""Checks exercise 00.3: how many lanes stay idle where blocks of 2 x 2 cover a matrix exactly."""
 
 from gemm_course.checks.core import exercise
 from gemm_course.checks.engines.tables import hold_to_number
 
-LANES, THREADS = 32, 4  # lanes of a warp, threads of a block
+# A warp has 32 lanes, and a block has 4 threads.
+LANES, THREADS = 32, 4
 ELEMENTS = 10 * 18
 BLOCKS = ELEMENTS // THREADS
 IDLE = BLOCKS * (LANES - THREADS)

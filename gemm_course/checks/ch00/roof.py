@@ -1,10 +1,11 @@
-"""Exercise 00.7: the most TFLOPS that arithmetic and DRAM allow a kernel on an H200."""
+"""Checks exercise 00.7: the most TFLOPS that arithmetic and DRAM allow a kernel on an H200."""
 
 import math
 
 from gemm_course.checks.engines.tables import Slip, a_number, table_exercise
 
-PEAK, BANDWIDTH = 67, 4.8  # TFLOPS and TB per second, as the notebook has them
+# The notebook gives the peak in TFLOPS and the bandwidth in TB per second.
+PEAK, BANDWIDTH = 67, 4.8
 CASES = (
     (1, 12),
     (2, 1),

@@ -1,10 +1,11 @@
-"""Exercise 00.4: the sector and the line of an array's element."""
+"""Checks exercise 00.4: the sector and the line of an array's element."""
 
 import numpy as np
 
 from gemm_course.checks.engines.tables import Slip, table_exercise, whole_numbers
 
-SECTOR, LINE = 32, 128  # bytes
+# Both sizes are in bytes.
+SECTOR, LINE = 32, 128
 MATRICES = {
     "np.zeros((5, 16), np.float32)": np.zeros((5, 16), np.float32),
     "np.zeros((6, 13), np.float32)": np.zeros((6, 13), np.float32),

@@ -1,4 +1,4 @@
-"""Exercise 00.5: the first kernel, adding two vectors."""
+"""Checks exercise 00.5: the first kernel, adding two vectors."""
 
 import numpy as np
 
@@ -6,9 +6,10 @@ from gemm_course.checks.core import Refused, exercise, kernel_of
 from gemm_course.checks.engines.one_each import guard_of, hold_to_one_each, try_one_each
 from gemm_course.checks.engines.trial import Trial
 
-THREADS = 128  # per block
+THREADS = 128
 LENGTHS = (128, 1000, 129, 127, 1)
-LONG = 1000  # takes several blocks, which shows the index that was used
+# A vector of this length takes several blocks, which shows the index that was used.
+LONG = 1000
 NAMES = ("a", "b", "out")
 
 
@@ -51,7 +52,8 @@ def _trial(kernel, n: int) -> Trial:
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------
 
-INDICES = (  # a message, and the element of thread t of block b
+# Each entry has a message, and the element that thread t of block b stores.
+INDICES = (
     (
         "Only `out[0]` is ever stored, by all threads: each uses index 0. A thread asks for its own, "
         "`cuda.grid(1)`.",

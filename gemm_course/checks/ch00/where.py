@@ -1,9 +1,10 @@
-"""Exercise 00.1: which row, column, warp and lane a thread has."""
+"""Checks exercise 00.1: which row, column, warp and lane a thread has."""
 
 from gemm_course.checks.engines.tables import Part, Slip, table_exercise, whole_numbers
 
 WARP = 32
-THREADS = (  # blockIdx, threadIdx and blockDim, all (x, y)
+# Each entry is (blockIdx, threadIdx, blockDim), all of them (x, y).
+THREADS = (
     ((0, 0), (0, 0), (32, 4)),
     ((0, 0), (5, 0), (32, 4)),
     ((0, 0), (5, 3), (32, 4)),

@@ -1,1 +1,1 @@
-"""Notebook 01: the naive kernel."""
+"""Holds the checkers of notebook 01, on the naive kernel."""

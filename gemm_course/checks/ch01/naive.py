@@ -1,4 +1,4 @@
-"""Exercise 01.1: the naive GEMM kernel, one thread per element of C."""
+"""Checks exercise 01.1: the naive GEMM kernel, one thread per element of C."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Exercise 01.5: requests and sectors of the naive kernel's loads, as formulas."""
+"""Checks exercise 01.5: requests and sectors of the naive kernel's loads, as formulas."""
 
 from gemm_course.checks.engines.tables import Part, Slip, names_without_effect, table_exercise, whole_numbers
 
@@ -12,7 +12,8 @@ SIZES = (
     (256, 192, 7),
     (1024, 1024, 1024),
 )
-WARP, SECTORS = 32, 33  # lanes; sectors of A and B in a warp's k step
+# A warp has 32 lanes. In each step along k it loads 33 sectors of A and B together.
+WARP, SECTORS = 32, 33
 
 REQUEST_SLIPS = (
     Slip(

@@ -1,4 +1,4 @@
-"""Exercise 01.2: how many elements the naive kernel loads."""
+"""Checks exercise 01.2: how many elements the naive kernel loads."""
 
 from gemm_course.checks.engines.tables import Slip, a_whole_number, names_without_effect, table_exercise
 

@@ -1,4 +1,4 @@
-"""Exercise 01.3: the sectors of a request of the naive kernel."""
+"""Checks exercise 01.3: the sectors of a request of the naive kernel."""
 
 from functools import cache
 
@@ -9,7 +9,8 @@ from gemm_course.checks.engines.tables import a_whole_number
 from gemm_course.kernels import LADDER
 from lockstep import emulate
 
-X, Y = 8, 32  # threads of a block along x, which counts rows here, and along y
+# A block has 8 threads along x, which counts rows here, and 32 along y.
+X, Y = 8, 32
 
 
 @exercise(
@@ -53,7 +54,8 @@ def right_sectors() -> dict[str, int]:
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------
 
-KNOWN = {  # A, B, C
+# The keys are the sectors of A, of B and of C.
+KNOWN = {
     (
         32,
         1,

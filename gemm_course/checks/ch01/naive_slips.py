@@ -1,4 +1,4 @@
-"""Slips in a kernel with one thread per element of C: its place, its guard, its share of the work."""
+"""Names slips in a kernel with one thread per element of C: in its place, its guard, its share of work."""
 
 from collections import Counter
 from itertools import product

@@ -1,4 +1,4 @@
-"""Exercise 01.4: the naive kernel without float64."""
+"""Checks exercise 01.4: the naive kernel without float64."""
 
 from gemm_course.checks.ch01.naive import GEOMETRY
 from gemm_course.checks.ch01.naive_slips import FINDINGS

@@ -1,1 +1,1 @@
-"""Notebook 02: coalesced access."""
+"""Holds the checkers of notebook 02, on coalesced access."""

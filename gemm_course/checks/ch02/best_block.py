@@ -1,4 +1,4 @@
-"""Exercise 02.3: the block of 256 threads whose warps fetch the least."""
+"""Checks exercise 02.3: the block of 256 threads whose warps fetch the least."""
 
 from functools import cache
 

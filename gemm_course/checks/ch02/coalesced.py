@@ -1,4 +1,4 @@
-"""Exercise 02.1: v00 made to coalesce, and held to its sectors."""
+"""Checks exercise 02.1: v00 with coalesced accesses, which must move few sectors."""
 
 from gemm_course.checks.core import Refused, check_begun, exercise, kernel_of, name_of_x
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
@@ -16,9 +16,11 @@ from gemm_course.checks.engines.problem import Geometry, Problem
 from lockstep import Watch
 
 GEOMETRY = Geometry((32, 8), "columns")
-ALIGNED = Problem(16, 64, 32)  # rows of all three matrices start at sectors, and all warps are full
-SQUARE = Problem(32, 32, 32)  # swapped rows and columns stay in bounds
-# 8 by 2 blocks: one that begins at a wrong multiple of the blocks' sizes still begins inside C.
+# The rows of all three matrices start at sectors, and all warps are full.
+ALIGNED = Problem(16, 64, 32)
+# Swapped rows and columns stay inside these matrices.
+SQUARE = Problem(32, 32, 32)
+# C has 8 by 2 blocks. A block that begins at a wrong multiple of a block's sizes still begins inside C.
 EIGHT_BY_TWO = Problem(64, 64, 1)
 
 

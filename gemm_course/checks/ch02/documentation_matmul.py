@@ -1,4 +1,4 @@
-"""Exercise 02.2: the kernel matmul(A, B, C) of Numba's manual, and what is still wrong with it."""
+"""Checks exercise 02.2: the kernel matmul(A, B, C) of Numba's manual, whose faults are to be repaired."""
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from gemm_course.checks.engines.trial import Trial, try_kernel
 
 GEOMETRY = Geometry((32, 4), "columns")
 NAMES = ("A", "B", "C")
-SHAPES = (  # m, n, k, all different: whole blocks, then sizes around a block's, then thin ones
+# In each shape m, n and k differ. Whole blocks come first, then sizes around a block's, then thin shapes.
+SHAPES = (
     (4, 64, 12), (8, 32, 5), (5, 33, 7), (3, 31, 6), (37, 5, 9), (9, 40, 3), (1, 1, 1), (1, 34, 2), (6, 1, 4),
 )  # fmt: skip
-SIDE = 32  # of the square product that is looked at closely
-STEPS, STORES = SIDE * SIDE * SIDE // 32, SIDE * SIDE // 32  # k steps and stores of all its warps together
+# A square product of this side is traced, and its sectors are counted.
+SIDE = 32
+# All warps of the square product together make this many steps along k, and this many stores.
+STEPS, STORES = SIDE * SIDE * SIDE // 32, SIDE * SIDE // 32
 
 
 @exercise(

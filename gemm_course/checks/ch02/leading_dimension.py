@@ -1,4 +1,4 @@
-"""Exercise 02.4: rows that start at sectors."""
+"""Checks exercise 02.4: rows that start at sectors."""
 
 import numpy as np
 
@@ -9,8 +9,10 @@ from lockstep import emulate
 WIDTHS = (333, 1, 8, 129)
 COARSER = {16: "the 64 bytes that document 004 pads to", 32: "a whole line"}
 ROWS = 10
-STEPS = 8  # along k: rows of 333 floats begin at each of the 8 places in a sector
-SECTOR = 8  # floats
+# In 8 steps along k, rows of 333 floats begin at each of the 8 places in a sector.
+STEPS = 8
+# A sector holds 8 floats.
+SECTOR = 8
 
 
 @exercise(

@@ -1,1 +1,1 @@
-"""Notebook 03: tiles in shared memory."""
+"""Holds the checkers of notebook 03, on tiles in shared memory."""

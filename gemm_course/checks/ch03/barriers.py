@@ -1,4 +1,4 @@
-"""Exercise 03.4: the barriers of document 002's kernel, and those that are enough."""
+"""Checks exercise 03.4: how many barriers document 002's kernel has, and how many are enough."""
 
 import numpy as np
 
@@ -7,7 +7,8 @@ from gemm_course.checks.kits import document_002
 from gemm_course.kernels import LADDER
 from lockstep import emulate
 
-CASES = ((8, 2), (8, 4), (12, 3), (16, 4))  # n and T
+# The cases are (n, T).
+CASES = ((8, 2), (8, 4), (12, 3), (16, 4))
 
 SWAPPED = Slip(
     "The right two numbers, swapped: first the document's, then what is enough.",

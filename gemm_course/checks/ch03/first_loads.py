@@ -1,4 +1,4 @@
-"""Exercise 03.1: the global loads of one thread in document 002's example."""
+"""Checks exercise 03.1: the global loads of one thread in document 002's example."""
 
 from functools import cache
 from itertools import product
@@ -9,9 +9,11 @@ from gemm_course.checks.core import Refused, exercise, nothing_yet
 from gemm_course.kernels import LADDER
 from lockstep import Watch, emulate
 
-WALKER = ((1, 0), (1, 0))  # thread and block, (x, y)
+# The exercise asks about this thread of this block, both given as (x, y).
+WALKER = ((1, 0), (1, 0))
 
-Load = tuple[str, int, int]  # "A" or "B", row, column
+# A load is ("A" or "B", row, column).
+Load = tuple[str, int, int]
 
 
 @exercise(

@@ -1,4 +1,4 @@
-"""Exercise 03.2: blocks that reverse their elements through shared memory."""
+"""Checks exercise 03.2: blocks that reverse their elements through shared memory."""
 
 import inspect
 
@@ -19,7 +19,8 @@ from gemm_course.checks.engines.findings import not_called
 from gemm_course.checks.engines.trial import Trial, try_kernel
 from lockstep import Finding, Watch
 
-SIZES = (8, 32, 128)  # T: less than a warp, a warp, several
+# With these T a block has less than a warp, one warp, and several warps.
+SIZES = (8, 32, 128)
 BLOCKS = 3
 
 

@@ -1,4 +1,4 @@
-"""Exercise 03.5: the smallest shapes that show the faults of four suspects."""
+"""Checks exercise 03.5: the smallest shapes that show the faults of four suspects."""
 
 from functools import cache
 from math import prod
@@ -10,7 +10,8 @@ from gemm_course.checks.kits import SUSPECTS
 from lockstep import emulate
 
 T = 4
-LARGEST_PRODUCT = 1 << 15  # m * n * k of the largest shape that is run
+# A shape with a larger m * n * k would take too long to run.
+LARGEST_PRODUCT = 1 << 15
 
 Shape = tuple[int, int, int]
 

@@ -1,4 +1,4 @@
-"""Exercise 03.3: a GEMM kernel with tiles in shared memory, for any width T."""
+"""Checks exercise 03.3: a GEMM kernel with tiles in shared memory, for any width T."""
 
 import inspect
 from collections.abc import Sequence

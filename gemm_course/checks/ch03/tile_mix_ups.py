@@ -1,11 +1,11 @@
-"""Mistakes with the indices of a tile, each known by the result it computes."""
+"""Predicts the results of mistakes with the indices of a tile, by which they are recognised."""
 
 import numpy as np
 
 from gemm_course.checks.engines import Mistake, Problem, result
 
-# In these indices for einsum i and j number C's blocks, t the tiles along k, p the steps within one, y and x
-# the threads of a block. The first operand is A, cut into tiles, the second B.
+# In these indices for einsum, i and j number C's blocks, t the tiles along k, p the steps in a tile, y and x
+# the threads of a block. The first operand is A, cut into tiles, and the second is B.
 RIGHT = "ityp,tjpx,y,x->iyjx"
 MIX_UPS = (
     (
@@ -58,11 +58,13 @@ MIX_UPS = (
         "ityp,tjpp,y,x->iyjx",
     ),
 )
+# The two flags say whether the tile of A, and that of B, stays in place along k.
 STUCK = (
     ("The tile of A is the first one every time: `k0` is missing, `A[row, k0 + tx]`.", True, False),
     ("The tile of B is the first one every time: `k0` is missing, `B[k0 + ty, col]`.", False, True),
     ("The tiles are the first ones every time: `k0` is missing in the loads of A and of B.", True, True),
-)  # the message; whether the tile of A, and that of B, stays in place along k
+)
+# The two flags say whether all blocks have the first block's tile of A, and of B.
 FIRST_BLOCK = (
     (
         "All blocks fetch the first block's columns of B: `tx` begins anew in every block. Along n it is "
@@ -76,7 +78,7 @@ FIRST_BLOCK = (
         True,
         False,
     ),
-)  # the message; whether the tile of A, and that of B, is the same for all blocks
+)
 CLAMPED = (
     "Past the end of k the last element is fetched again, as with `min(k0 + tx, k - 1)`, and its product is "
     "added again. Put a zero into the tile there."

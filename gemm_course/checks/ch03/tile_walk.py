@@ -1,4 +1,4 @@
-"""Exercise 03.6: which elements of a tile a thread fetches, where the tile is no copy of the block."""
+"""Checks exercise 03.6: which elements a thread fetches of a tile that is not shaped like the block."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +24,8 @@ BLOCK_COLUMNS = {
     (16, 3, 12): 4,
     (16, 1, 12): 4,
 }
-EXAMPLE = (8, 3, 6)  # the notebook's
+# The notebook shows the walk over this tile.
+EXAMPLE = (8, 3, 6)
 AT_THE_EDGE = [tile for tile, BN in BLOCK_COLUMNS.items() if tile[1] < tile[0] // BN]
 CASES = [(tid, *tile) for tile in BLOCK_COLUMNS for tid in range(tile[0])]
 
@@ -104,7 +105,7 @@ ROW_BY_ROW = (
 
 SLIPS = (
     Slip("No thread fetches anything. Collect the positions in a list and return it.", lambda *_: []),
-    # rows and columns
+    # These slips get the row and the column of an element wrong.
     Slip(
         "Row and column are swapped. A row of the tile is BK elements long: `//` gives the row, `%` the "
         "column.",
@@ -127,7 +128,7 @@ SLIPS = (
         "Rows and columns count from 0: the tile's first element is (0, 0).",
         lambda t, n, BM, BK: [(r + 1, c + 1) for r, c in _cut(range(t, BM * BK, n), BK)],
     ),
-    # which elements
+    # These slips give a thread the wrong share of the elements.
     Slip(
         "That is the whole tile. Return only what thread `tid` fetches.",
         lambda t, n, BM, BK: _cut(range(BM * BK), BK),
@@ -157,7 +158,7 @@ SLIPS = (
     *(Slip(SWAPPED, partial(_by_number, number)) for number in (ceil, floor, None)),
     Slip(CHUNKS, _shares(floor)),
     Slip(CHUNKS, _shares(ceil)),
-    # how many passes
+    # These slips make the wrong number of passes.
     Slip(ONE_PASS, lambda t, n, BM, BK: _cut([t], BK)),
     Slip(ONE_PASS, lambda t, n, BM, BK: _cut(range(t, BM * BK, n), BK)[:1]),
     Slip(ROUNDED_DOWN, _passes(floor)),
@@ -191,7 +192,7 @@ SLIPS = (
     Slip(NO_FIRST_PASS, lambda t, n, BM, BK: _passes(floor)(t, n, BM, BK)[1:]),
     Slip(NO_LAST_PASS, lambda t, n, BM, BK: _cut(range(t, BM * BK - n + 1, n), BK)),
     Slip(NO_LAST_PASS, lambda t, n, BM, BK: _cut(range(t, BM * BK - n, n), BK)),
-    # passes and rows
+    # These slips begin a new row with each pass, or walk row by row.
     Slip(
         "The column stays the same in all passes, and that is right only where THREADS is a multiple of BK. "
         "Keep counting in elements, `tid + i * THREADS`, and divide afterwards.",
@@ -233,7 +234,8 @@ def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> Iterato
     for case, answer in zip(cases, answers):
         walks[case[1:]].append(answer)
     for (threads, rows, columns), walked in walks.items():
-        if len(walked) < threads:  # a later call failed
+        if len(walked) < threads:
+            # A later call failed, so the answers for this tile are not complete.
             return
         owners = defaultdict(list)
         for tid, answer in enumerate(walked):

@@ -1,1 +1,1 @@
-"""Notebook 04: a column of results per thread."""
+"""Holds the checkers of notebook 04, on a column of results per thread."""

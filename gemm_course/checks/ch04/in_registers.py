@@ -1,4 +1,4 @@
-"""Exercise 04.4: a kernel whose accumulators leave the registers, and how to keep them there."""
+"""Checks exercise 04.4: a kernel whose accumulators leave the registers, and how to keep them there."""
 
 import re
 from collections.abc import Iterator
@@ -27,9 +27,11 @@ from lockstep import Finding, Watch
 
 ARGUMENTS = ("n", "k", "x", "A", "y")
 WARP = 32
-RESULTS = (4, 16)  # R
-MOST = max(RESULTS)  # with R up to 8 the compiler keeps arrays in registers that leave them with 16
-BEYOND = 4  # elements of y's array behind its n, all NaN
+RESULTS = (4, 16)
+# With R up to 8 the compiler keeps arrays in registers that leave them with 16.
+MOST = max(RESULTS)
+# The array of y has this many elements more than n, all of them NaN.
+BEYOND = 4
 
 
 @exercise(

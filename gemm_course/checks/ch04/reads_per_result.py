@@ -1,4 +1,4 @@
-"""Exercise 04.1: how often a thread reads shared memory for one of its results."""
+"""Checks exercise 04.1: how often a thread reads shared memory for one of its results."""
 
 import numpy as np
 
@@ -6,8 +6,10 @@ from gemm_course.checks.engines.tables import Slip, a_number, table_exercise
 from gemm_course.kernels import LADDER
 from lockstep import emulate
 
-CASES = ((8, 8), (8, 4), (16, 8), (16, 2), (4, 16), (16, 16))  # BK and TM
-WIDE = 32  # BM and BN
+# The cases are (BK, TM).
+CASES = ((8, 8), (8, 4), (16, 8), (16, 2), (4, 16), (16, 16))
+# BM and BN both have this size.
+WIDE = 32
 
 SLIPS = (
     Slip(

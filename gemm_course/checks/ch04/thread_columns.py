@@ -1,4 +1,4 @@
-"""Exercise 04.2: a GEMM kernel whose threads compute TM results each, one below the other."""
+"""Checks exercise 04.2: a GEMM kernel whose threads compute TM results each, one below the other."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,8 @@ from lockstep import Finding, Watch
 TILES = tile_choices(
     "BM BN BK TM", (8, 4, 4, 4), (16, 32, 8, 8), (32, 16, 4, 2), (32, 8, 8, 16), (64, 64, 8, 8)
 )
-OF_THE_SOLUTION = 125  # registers per thread with the tiles that are compiled; a test compiles them
+# The solution takes this many registers per thread with the tiles that are compiled. A test compiles it.
+OF_THE_SOLUTION = 125
 
 
 @exercise(

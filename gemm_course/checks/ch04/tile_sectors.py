@@ -1,4 +1,4 @@
-"""Exercise 04.3: the sectors of a warp's request for a tile of A."""
+"""Checks exercise 04.3: the sectors of a warp's request for a tile of A."""
 
 import numpy as np
 
@@ -7,7 +7,8 @@ from gemm_course.kernels import LADDER
 from lockstep import emulate
 
 DEPTHS = ((8,), (4,), (16,), (32,), (2,), (1,))
-ROW, WIDE = 1024, 64  # floats in a row of A, rows and columns of a block
+# A row of A has 1024 floats, and a block has 64 rows and columns of C.
+ROW, WIDE = 1024, 64
 
 SLIPS = (
     Slip(

@@ -1,1 +1,1 @@
-"""Notebook 05: a tile of results per thread."""
+"""Holds the checkers of notebook 05, on a tile of results per thread."""

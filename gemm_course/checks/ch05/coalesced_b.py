@@ -1,4 +1,4 @@
-"""Exercise 05.3: Kernel 5's load of B, coalesced."""
+"""Checks exercise 05.3: Kernel 5's load of B, coalesced."""
 
 from typing import Any
 
@@ -15,16 +15,19 @@ from gemm_course.checks.engines.coverage import (
 
 *TILES, DOCUMENT = tile_choices(
     "BM BN BK TM TN",
-    (12, 16, 12, 3, 2),  # 8 × 4 threads: TM, TN and the threads along x and y are four numbers
+    # There are 8 × 4 threads, so TM, TN and the threads along x and y are four different numbers.
+    (12, 16, 12, 3, 2),
     (16, 32, 16, 4, 4),
     (16, 16, 8, 4, 4),
     (16, 32, 4, 4, 8),
     (32, 16, 4, 4, 2),
     (16, 16, 2, 4, 4),
-    (16, 16, 8, 2, 4),  # 4 × 8 threads: strides of TM, of TN and of the threads along x overlap
-    (128, 128, 16, 8, 8),  # 16 × 16 threads
+    # There are 4 × 8 threads, so strides of TM, of TN and of the threads along x overlap.
+    (16, 16, 8, 2, 4),
+    (128, 128, 16, 8, 8),
 )
-SECTOR = 8  # floats
+# A sector holds 8 floats.
+SECTOR = 8
 WARP = 32
 
 
@@ -126,7 +129,8 @@ def _on_values(done: Fetched, array: str) -> str | None:
     """Return the message for elements that are fetched from one column and stored in another."""
     t, held, wanted = done.tiles, done.values(array), done.wanted(array)
     x = t.threads[0]
-    apart = [tx + j * x for tx in range(x) for j in range(t.TN)]  # where column tx * TN + j came from
+    # Place tx * TN + j of this list has the column that thread tx should fetch as its number j.
+    apart = [tx + j * x for tx in range(x) for j in range(t.TN)]
     if (held == wanted[:, apart]).all():
         return (
             "The loads are coalesced, but each element is stored in its old place, column `tx * TN + j`. The "

@@ -1,4 +1,4 @@
-"""Exercise 05.1: for which tiles the draft of Kernel 5 is right."""
+"""Checks exercise 05.1: for which tiles the draft of Kernel 5 is right."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Exercise 05.5: the kernel of exercise 05.4 without bank conflicts in its reads."""
+"""Checks exercise 05.5: the kernel of exercise 05.4 without bank conflicts in its reads."""
 
 from dataclasses import dataclass
 
@@ -17,12 +17,16 @@ TILES = tile_choices(
     "BM BN BK TM TN",
     (8, 24, 4, 2, 4),
     (32, 16, 8, 4, 2),
-    (16, 16, 32, 4, 4),  # deeper than the document's: rows of 17 words, written as a number, are too short
-    (128, 128, 16, 8, 8),  # 16 × 16 threads: a warp has two rows of them
+    # These tiles are deeper than the document's, so rows of 17 words, written as a number, are too short.
+    (16, 16, 32, 4, 4),
+    # There are 16 × 16 threads, so a warp has two rows of threads.
+    (128, 128, 16, 8, 8),
 )
 DOCUMENT = TILES[-1]
-FILLING = 2  # wavefronts of a store into a tile
-SECTORS = 4  # of a store of C by a warp whose lanes are neighbours
+# A store into a tile may take this many wavefronts.
+FILLING = 2
+# A warp stores C to this many sectors if its lanes have neighbouring columns.
+SECTORS = 4
 
 
 @exercise(

@@ -1,4 +1,4 @@
-"""Exercise 05.4: a GEMM kernel whose threads add an outer product to TM by TN results in every step."""
+"""Checks exercise 05.4: a GEMM kernel whose threads add an outer product to TM by TN results per step."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Exercise 05.2: Kernel 5's fetching, with strided loops that cover tiles of any depth."""
+"""Checks exercise 05.2: Kernel 5's fetching, with strided loops that cover tiles of any depth."""
 
 from collections.abc import Callable, Iterable
 
@@ -15,7 +15,8 @@ from gemm_course.checks.engines.coverage import (
 )
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 
-TILES = tile_choices(  # threads (x, y): 4 × 4, 8 × 8, 8 × 4, 4 × 8; BK above, at and below them
+# Blocks have 4 × 4, 8 × 8, 8 × 4 or 4 × 8 threads (x, y), and BK is above, at and below these numbers.
+TILES = tile_choices(
     "BM BN BK TM TN",
     (16, 16, 8, 4, 4),
     (16, 32, 16, 2, 4),

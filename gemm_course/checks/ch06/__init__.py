@@ -1,1 +1,1 @@
-"""Notebook 06: four floats at a time."""
+"""Holds the checkers of notebook 06, on accesses of four floats at a time."""

@@ -1,4 +1,4 @@
-"""Exercise 06.1: a block copies a tile, every thread four neighbouring floats in one request."""
+"""Checks exercise 06.1: a block copies a tile, every thread four neighbouring floats in one request."""
 
 from gemm_course.checks.core import Operation, Refused, call, check_begun, exercise, factory_of
 from gemm_course.checks.engines.float4 import (
@@ -12,7 +12,8 @@ from gemm_course.checks.engines.float4 import (
 from gemm_course.checks.engines.tiles import tile_choices
 from lockstep import Finding
 
-TILES = tile_choices("BM BK THREADS", (32, 16, 64), (64, 8, 32), (16, 32, 128))  # two passes, four, one
+# The block covers these tiles in two passes, in four, and in one.
+TILES = tile_choices("BM BK THREADS", (32, 16, 64), (64, 8, 32), (16, 32, 128))
 
 
 @exercise(

@@ -1,4 +1,4 @@
-"""Exercise 06.4: A's tile by float4 where m, and above all k, end in the middle of it."""
+"""Checks exercise 06.4: A's tile is fetched by float4 where m, and above all k, end inside the tile."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,10 +30,10 @@ from lockstep import Finding
 PARAMETERS = ("m", "k", "A", "row0", "k0", "As", "tid")
 TM = TN = 4
 BN = 32
-TILES = tile_choices(
-    "BM BK THREADS", (32, 16, 32 * BN // TM // TN), (16, 8, 16 * BN // TM // TN)
-)  # two passes of the block, and one
-BARRIERS = 2  # per tile; both stand in the kernel around the learner's function
+# The block covers the first tile in two passes, and the second in one.
+TILES = tile_choices("BM BK THREADS", (32, 16, 32 * BN // TM // TN), (16, 8, 16 * BN // TM // TN))
+# The two barriers per tile stand in the kernel around the learner's function.
+BARRIERS = 2
 
 
 @exercise(
@@ -68,7 +68,7 @@ def ragged_fours(make_fetch):
 
 
 class Odd(Problem):
-    """A problem with a NaN of A's own in its first row, and infinity behind every row."""
+    """A problem whose A has a NaN in its first row, and infinity behind every row."""
 
     def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         A, B, C = super().buffers()
@@ -100,7 +100,8 @@ class Fetch:
     def problems(self) -> list[Problem]:
         (m, n), BM, BK = self.geometry.ragged(), self.tiles.BM, self.tiles.BK
         shapes = [
-            (BM, BN, BK + 4),  # a whole group of four past k
+            # Whole groups of four lie past k in the last tile of this shape.
+            (BM, BN, BK + 4),
             (BM, BN, BK + 1),
             (BM, BN, 2 * BK - 2),
             (BM, BN, 3),

@@ -1,4 +1,4 @@
-"""Exercise 06.3: what padding does to the stores into transposed As, and which padding may be used."""
+"""Checks exercise 06.3: what padding does to the stores into transposed As, and which padding may be used."""
 
 import numpy as np
 
@@ -51,7 +51,8 @@ NOT_TO_BE_TAKEN = {
     0: "Without padding each store takes 8 wavefronts. One of the others is legal and better.",
 }
 
-SLIPS = {  # (padding, count) -> what was counted
+# The keys are (padding, count), and the values tell what is wrong with the count.
+SLIPS = {
     (0, 1): "Eight lanes carry one row of A; do their elements go to eight different banks?",
     (0, 32): "32 would be all lanes in one bank. The 4 rows of A go to 4 neighbouring banks.",
     (0, 4): "4 is right for BK = 16; here eight lanes share a row of A. Look at the lanes of one row.",

@@ -1,4 +1,4 @@
-"""Exercise 06.5: the read outside C that document 004's v05 makes before its guard."""
+"""Checks exercise 06.5: the read outside C that document 004's v05 makes before its guard."""
 
 from functools import cache
 
@@ -9,9 +9,11 @@ from gemm_course.checks.kits import document_v05
 from gemm_course.checks.kits.document_v05 import DEPTH, EACH, TILE
 from lockstep import Finding, emulate
 
-LEADING = 16  # floats; document 004 pads every row to a multiple of 64 bytes
+# Document 004 pads every row to a multiple of 64 bytes, which are 16 floats.
+LEADING = 16
 LARGEST = 4 * TILE
-SMALLEST = (TILE, TILE - LEADING + 1)  # whole rows of blocks; columns whose padding reaches the block's end
+# The rows end with a block. So do the columns, together with their padding.
+SMALLEST = (TILE, TILE - LEADING + 1)
 OPS = {"load": "load", "read": "load", "store": "store", "write": "store"}
 
 

@@ -1,4 +1,4 @@
-"""Exercise 06.2: four floats at a time out of A, one by one into transposed As, four at a time out of it."""
+"""Checks exercise 06.2: a tile goes from A by fours, into transposed As one by one, to out by fours."""
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from lockstep import Finding, wavefronts
 
 TILES = tile_choices("BM BK PAD THREADS", (32, 16, 4, 64), (64, 8, 4, 128), (32, 32, 4, 64), (32, 16, 0, 32))
-ALIGNMENTS = {2**power for power in range(4, 11)}  # bytes; a shared array may begin at a multiple of one
+# A shared array may begin at a multiple of one of these numbers of bytes.
+ALIGNMENTS = {2**power for power in range(4, 11)}
 
 
 @exercise(

@@ -1,1 +1,1 @@
-"""Notebook 07: warp tiles."""
+"""Holds the checkers of notebook 07, on warp tiles."""

@@ -1,4 +1,4 @@
-"""Exercise 07.3: which tiles a block can be made of."""
+"""Checks exercise 07.3: which tiles a block can be made of."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -12,14 +12,19 @@ from lockstep.limits import MAX_THREADS
 
 NAMES = ("BM", "BN", "WM", "WN", "TM", "TN", "WNITER")
 SIZES = (64, 96, 256), (128, 160, 256), (16, 48, 64), (32, 64, 128), (1, 3, 4, 8), (2, 4, 8), (1, 2, 3, 4)
-FORGOTTEN = (  # each breaks one rule only; they catch answers that begin with the lanes of a sub-tile's row
+# Each of these breaks one rule only. They catch answers that begin with the lanes of a sub-tile's row.
+FORGOTTEN = (
     (128, 96, 16, 48, 1, 4, 1),
     (64, 100, 16, 50, 1, 2, 3),
     (64, 136, 16, 34, 1, 4, 1),
-    (3, 32, 3, 32, 1, 3, 1),  # only WSUBN % TN is not 0
-    (64, 32, 64, 32, 1, 8, 8),  # the same, although WN % TN is 0: WSUBN is 4
-    (24, 24, 24, 24, 1, 3, 3),  # the same, with a WSUBN of 8
-    (4, 24, 4, 24, 3, 1, 1),  # WSUBM is more than TM, and no multiple of it
+    # WSUBN is 32, which is no multiple of TN.
+    (3, 32, 3, 32, 1, 3, 1),
+    # WSUBN is 4, which is no multiple of TN, although WN is one.
+    (64, 32, 64, 32, 1, 8, 8),
+    # WSUBN is 8, which is no multiple of TN, although WN is one.
+    (24, 24, 24, 24, 1, 3, 3),
+    # WSUBM is more than TM, but no multiple of TM.
+    (4, 24, 4, 24, 3, 1, 1),
 )
 CASES = (*product(*SIZES), *FORGOTTEN)
 
@@ -245,7 +250,7 @@ def _passed(right) -> str:
 @cache
 def legal_tiles(BM, BN, WM, WN, TM, TN, WNITER):
     """legal(BM, BN, WM, WN, TM, TN, WNITER) -> threads of a block, or 0 where the tiles cannot work."""
-    if BM % WM or BN % WN or not _covers(WM, WN, TM, TN, WNITER):  # tries which elements the formulas reach
+    if BM % WM or BN % WN or not _covers(WM, WN, TM, TN, WNITER):
         return 0
     count = BM * BN // (WM * WN) * 32
     return count if count <= MAX_THREADS else 0

@@ -1,4 +1,4 @@
-"""Exercise 07.2: the elements of C that a thread owns, in the order of its results."""
+"""Checks exercise 07.2: the elements of C that a thread owns, in the order of its results."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -20,7 +20,8 @@ TILES = tile_choices(
     (64, 128, 64, 64, 4, 1),
 )
 CASES = [(tid, *tiles.values[1:]) for tiles in TILES for tid in range(threads(tiles))]
-CHOICE = {tiles.values[1:]: tiles for tiles in TILES}  # by the arguments after tid
+# The keys are the arguments that follow tid.
+CHOICE = {tiles.values[1:]: tiles for tiles in TILES}
 
 
 def _difference(case: tuple, answer: list[Place], right: list[Place]) -> str:
@@ -35,7 +36,8 @@ def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
     given = dict(zip(cases, answers))
     for case, answer in given.items():
         if len(answer) != (expected := len(owner_map.right(*case))):
-            if len(answer) == expected * case[-1]:  # WNITER times too many
+            if len(answer) == expected * case[-1]:
+                # There are WNITER times as many elements as a thread has.
                 return WITHOUT_WNITER
             return (
                 f"{len(answer)} elements where {expected} are expected, of {thread_named(case[0])}: TN "

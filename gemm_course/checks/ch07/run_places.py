@@ -11,9 +11,10 @@ import numpy as np
 
 from gemm_course.checks.engines.tiles import Tiles
 
-Part = tuple[str, str]  # a formula, as a learner writes it, and what is wrong with it
+# A part is a formula, as a learner writes it, and what is wrong with the formula.
+Part = tuple[str, str]
 
-# {row} = lane + warp + run, each by its first formula. The words in braces are those of an Axis.
+# The right {row} is the sum of the first formulas for lane, warp and run. The braces have words of an Axis.
 LANE: tuple[Part, ...] = (
     ("lane {op} LANE_COLS * 4", ""),
     (
@@ -177,7 +178,7 @@ NOWHERE = (
 
 @dataclass(frozen=True)
 class Axis:
-    """The rows of C or its columns, in the words of the formulas and messages above."""
+    """An axis of C, its rows or its columns, in the words of the formulas and messages above."""
 
     row: str
     first: str

@@ -1,4 +1,4 @@
-"""Exercise 07.7: the heart of a warp-tiled kernel whose rows and columns come in runs of four."""
+"""Checks exercise 07.7: the heart of a warp-tiled kernel whose rows and columns come in runs of four."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -24,11 +24,16 @@ from .seen import AXES, Seen
 
 TILES = tile_choices(
     "BM BN BK WM WN TM TN",
-    (64, 32, 8, 64, 32, 8, 8),  # one warp
-    (32, 64, 4, 16, 64, 4, 8),  # two warps down, WM is not WN
-    (32, 128, 4, 32, 64, 8, 8),  # 4 by 8 lanes; the others have at least as many down as across
-    (64, 128, 4, 32, 32, 8, 4),  # two warps down, four across
-    (128, 16, 4, 128, 16, 16, 4),  # four runs down
+    # The block has one warp.
+    (64, 32, 8, 64, 32, 8, 8),
+    # Two warps stand one below the other, and WM is not WN.
+    (32, 64, 4, 16, 64, 4, 8),
+    # A warp has 4 by 8 lanes. All other choices have at least as many lanes down as across.
+    (32, 128, 4, 32, 64, 8, 8),
+    # Two warps stand one below the other, and four side by side.
+    (64, 128, 4, 32, 32, 8, 4),
+    # A thread's rows make four runs.
+    (128, 16, 4, 128, 16, 16, 4),
 )
 SEVERAL = TILES[3]
 
@@ -88,7 +93,8 @@ def _in_another_order(trial: GemmTrial) -> str:
         "tiles: the reads take as many wavefronts."
     )
     columns = seen.stored[COLUMNS]
-    if (columns[0] != columns[1]).any():  # lanes 0 and 1 do not lie one below the other
+    if (columns[0] != columns[1]).any():
+        # Lanes 0 and 1 do not lie one below the other, so lanes are not numbered downwards.
         return said
     return f"{said} But 16 × 2 lanes (WM 128, WN 16), numbered downwards, take 12 per k step and not 8."
 
@@ -113,7 +119,8 @@ def _check_places(trials: Sequence[GemmTrial]) -> None:
     seen = [Seen.of(trial) for trial in trials]
     _check_stores(seen, [each for each in seen if each.astray])
     if any(trial.error("uninitialised_read") for trial in trials):
-        return  # the finding says more than the reads that are missing
+        # The emulator's finding says more than a message about missing reads.
+        return
     for axis, array in ((ROWS, "As"), (COLUMNS, "Bs")):
         _check_reads(seen, axis, array)
     wrong = [trial for trial in trials if trial.wrong.any()]
@@ -189,7 +196,11 @@ NOT_ONCE = (
 
 
 def _in_one_place(message: str, axis: Axis) -> str:
-    """Return the message about a mistake made in this place only, so that `y0` and `x0` are right."""
+    """Return the message for a mistake in one place of the source, worded to follow a colon.
+
+    `y0` and `x0` are right in this case. So where the message would ask the learner to work one of them out,
+    the function says that the name is missing in this place.
+    """
     if message == axis.text(NOWHERE):
         return f"`{axis.first}` is missing."
     return message[0].lower() + message[1:]
@@ -201,7 +212,8 @@ def _results_swapped(t: Tiles) -> tuple[Mistake, ...]:
     def predict(q: Problem) -> np.ndarray | None:
         if t.TM != t.TN:
             return None
-        rows, columns = ROWS.right(t), COLUMNS.right(t)  # (threads, TM) and (threads, TN)
+        # The shapes are (threads, TM) and (threads, TN).
+        rows, columns = ROWS.right(t), COLUMNS.right(t)
         taken = np.empty((2, t.BM, t.BN), int)
         taken[:, rows[:, :, None], columns[:, None, :]] = np.broadcast_arrays(
             rows[:, None, :], columns[:, :, None]

@@ -23,9 +23,10 @@ AXES = (ROWS, COLUMNS)
 
 @dataclass(frozen=True)
 class Seen:
-    """One block's stores and reads.
+    """The stores and reads of one block, thread by thread.
 
-    stored: the rows and columns of C to which each thread stores. read: those of As and Bs that it reads.
+    stored: the rows and columns of C to which each thread stores. read: the rows of As and the columns of Bs
+    from which each thread reads.
     Both are booleans as :func:`marked` makes them. astray: the first place that is not stored once, in
     words, or "".
     """
@@ -46,7 +47,8 @@ class Seen:
         stores = trace[(trace["space"] == "global") & (trace["op"] == "store")]
         shared = trace[trace["space"] == "shared"]
         loads, tiles = shared[shared["op"] == "load"], shared.loc[shared["op"] == "store", "array"].unique()
-        arrays = dict(zip(AXES, tiles))  # `fetch` fills As first
+        # The course's `fetch` fills As before Bs.
+        arrays = dict(zip(AXES, tiles))
         return cls(
             trial,
             {axis: _marked(stores, at, (threads, 4 * getattr(t, axis.B))) for at, axis in enumerate(AXES)},

@@ -3,7 +3,8 @@
 from gemm_course.checks.engines.tiles import Tiles
 from gemm_course.model.formulas import document_003 as document
 
-Place = tuple[int, int]  # row, column
+# A place is (row, column).
+Place = tuple[int, int]
 
 
 def threads(t: Tiles) -> int:

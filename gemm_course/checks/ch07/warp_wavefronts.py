@@ -1,4 +1,4 @@
-"""Exercise 07.4: the wavefronts of a warp's reads of As and Bs, for several layouts of its lanes."""
+"""Checks exercise 07.4: the wavefronts of a warp's reads of As and Bs, for several layouts of its lanes."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -10,13 +10,15 @@ from gemm_course.checks.core import Refused, exercise, nothing_yet
 from gemm_course.model.requests import wavefronts_of
 from gemm_course.model.warp_reads import request
 
+# A layout has the rows and columns of lanes, and how many of a lane's 8 rows, and columns, lie side by side.
 LAYOUTS = {
     "8 × 4": (8, 4, 8),
     "4 × 8": (4, 8, 8),
     "4 × 8, runs of four": (4, 8, 4),
     "16 × 2, runs of four": (16, 2, 4),
-}  # rows and columns of lanes; how many of a lane's 8 rows, and columns, lie side by side
-READS = (32, 128)  # bits per lane
+}
+# A lane reads 32 or 128 bits at a time.
+READS = (32, 128)
 BANKS = 32
 Pairs = tuple[tuple[int, int], tuple[int, int]]
 

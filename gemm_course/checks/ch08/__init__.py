@@ -1,1 +1,1 @@
-"""Notebook 08: Tensor Cores."""
+"""Holds the checkers of notebook 08, on Tensor Cores."""

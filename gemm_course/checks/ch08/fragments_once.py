@@ -1,4 +1,4 @@
-"""Exercise 08.5: a warp multiplies 2 by 2 fragments and loads each of its four operands once."""
+"""Checks exercise 08.5: a warp multiplies 2 by 2 fragments and loads each of its four operands once."""
 
 import numpy as np
 
@@ -21,9 +21,12 @@ from gemm_course.checks.engines.wmma import (
 
 ARGUMENTS = ("k", "A", "B", "C")
 TILE = 2 * SIDE
-SIZES = ((32, 32, 16), (32, 64, 48), (64, 32, 32))  # m, n, k
-LOADS = PRODUCTS = 4  # of fragments per step of 16 along k
-FRAGMENT = 128  # bits that a lane's part of a load of a fragment has; no other access here has as many
+# The sizes are (m, n, k).
+SIZES = ((32, 32, 16), (32, 64, 48), (64, 32, 32))
+# For each step of 16 along k, a warp needs 4 loads of fragments and 4 products of them.
+LOADS = PRODUCTS = 4
+# A lane takes 128 bits of each fragment that the warp loads. No other access here is as wide.
+FRAGMENT = 128
 
 
 @exercise(
@@ -85,16 +88,18 @@ def _refuse_fragments_in_the_wrong_row(trial: WarpTrial) -> None:
     """Name fragments that are looked for below each other instead of side by side, or the other way round."""
     finding = trial.error("out_of_bounds")
     told = SECOND_FRAGMENTS.get(call_at(trial.kernel, finding.line))
-    if told and trial.shape == SIZES[0]:  # with one block and one step no place comes from their numbers
+    # With one block and one step, a wrong place cannot come from a number of a block or a step.
+    if told and trial.shape == SIZES[0]:
         raise Refused(told, f"{trial.line(finding)}. {trial.about}.")
 
 
+# The keys are the calls that read outside their arrays.
 SECOND_FRAGMENTS = {
     "wmma_load_a": "A's two fragments lie one below the other in `As`, which has 32 rows and 16 columns: "
     "`a[0]` begins at `(0, 0)`, `a[1]` at `(16, 0)`.",
     "wmma_load_b": "B's two fragments lie side by side in `Bs`, which has 16 rows and 32 columns: "
     "`b[0]` begins at `(0, 0)`, `b[1]` at `(0, 16)`.",
-}  # by the call that reads outside its array
+}
 
 
 # ---- what wrong numbers mean -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Exercise 08.3: the end of document 004's v07, which takes n for the leading dimension of C."""
+"""Checks exercise 08.3: the end of document 004's v07, which takes n for the leading dimension of C."""
 
 import numpy as np
 from numba import cuda, float32
@@ -9,9 +9,12 @@ from gemm_course.checks.engines.trial import Trial, try_kernel
 
 ARGUMENTS = ("m", "n", "ldc", "alpha", "acc", "beta", "C")
 BLOCK = (32, 4)
-SIZES = ((5, 37, 48), (40, 33, 40), (7, 7, 7), (9, 64, 65), (33, 1, 8))  # m, n, ldc
-FACTORS = ((1.5, -0.5), (1.0, 0.0))  # alpha, beta
-PADDING = np.array(0x7E55, np.uint16).view(np.float16)  # a NaN with bits of its own
+# The sizes are (m, n, ldc).
+SIZES = ((5, 37, 48), (40, 33, 40), (7, 7, 7), (9, 64, 65), (33, 1, 8))
+# The factors are (alpha, beta).
+FACTORS = ((1.5, -0.5), (1.0, 0.0))
+# The bits of this NaN are unlike any result's.
+PADDING = np.array(0x7E55, np.uint16).view(np.float16)
 
 
 @cuda.jit
@@ -113,6 +116,7 @@ def _first_wrong(trial: Trial, wrong: np.ndarray, right: np.ndarray) -> str:
 
 # ---- what it means -----------------------------------------------------------------------------------------
 
+# Each entry has a message, and (m, n, ldc) -> how far apart the mistake takes rows to be in loads and stores.
 LIKELY = (
     (
         "Rows are still taken to be n elements apart. C has padding between the end of one row and the start "
@@ -133,7 +137,7 @@ LIKELY = (
         lambda m, n, ldc: (-(-n // 8) * 8,) * 2,
     ),
     ("Rows are taken to be m elements apart. They are `ldc` apart.", lambda m, n, ldc: (m, m)),
-)  # the message; (m, n, ldc) -> how far apart rows are taken to be in loads, and in stores
+)
 
 
 def _likely(trial: Trial) -> str:

@@ -1,4 +1,4 @@
-"""Exercise 08.2: wavefronts of a fragment's rows in shared memory, without and with padding."""
+"""Checks exercise 08.2: wavefronts of a fragment's rows in shared memory, without and with padding."""
 
 from functools import cache
 
@@ -11,7 +11,8 @@ from gemm_course.checks.engines.tables import numbers
 from lockstep import emulate
 from lockstep.intrinsics import ROW_MAJOR, wmma_load_a
 
-WIDTH = 128  # FP16 values in a row of document 004's tiles
+# A row of document 004's tiles has 128 FP16 values.
+WIDTH = 128
 PADS = (0, 8, 16)
 
 

@@ -1,4 +1,4 @@
-"""Exercise 08.4: what becomes of a fragment of accumulators at the edge of C."""
+"""Checks exercise 08.4: what becomes of a fragment of accumulators at the edge of C."""
 
 from collections.abc import Sequence
 
@@ -19,11 +19,16 @@ from gemm_course.checks.engines.wmma import (
 )
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
-SIZES = ((16, 32, 16), (17, 30, 20), (5, 3, 7), (31, 16, 33), (16, 41, 1))  # m, n, k
-ACCUMULATORS = "acc"  # their name in the given part of the kernel
-LANE_COLUMNS = 8  # columns of C that a lane stores
-FEW_LANES = 8  # a store with fewer lanes of a warp, on average, gets a remark
-BESIDE = (2, 3)  # rows and columns of C's array that are not the kernel's
+# The sizes are (m, n, k).
+SIZES = ((16, 32, 16), (17, 30, 20), (5, 3, 7), (31, 16, 33), (16, 41, 1))
+# The given part of the kernel has this name for the accumulators.
+ACCUMULATORS = "acc"
+# A lane stores this many neighbouring columns of C.
+LANE_COLUMNS = 8
+# If fewer lanes of a warp store at a time, on average, the verdict says so.
+FEW_LANES = 8
+# The array of C has this many rows and columns more than C, and the kernel must not touch them.
+BESIDE = (2, 3)
 
 
 @exercise(
@@ -125,11 +130,12 @@ def _check_stored(trial: WarpTrial, trials: Sequence[WarpTrial]) -> None:
         raise Refused("Some elements of C are never stored.", f"First: `C[{row}, {column}]`. {trial.about}.")
 
 
+# The keys say whether rows, and whether columns, are guarded by the place in the tile.
 BY_PLACE_IN_TILE = {
     (True, True): "add `row0` to the row and `col0` to the column",
     (True, False): "add `row0` to the row",
     (False, True): "add `col0` to the column",
-}  # (whether rows, whether columns are guarded by the place in the tile)
+}
 
 
 def _guarded_by_place_in_tile(trial: WarpTrial, rows: bool, columns: bool) -> bool:

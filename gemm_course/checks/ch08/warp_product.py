@@ -1,4 +1,4 @@
-"""Exercise 08.1: a warp multiplies 16 by 16 tiles with the Tensor Cores, A's tile transposed."""
+"""Checks exercise 08.1: a warp multiplies 16 by 16 tiles with the Tensor Cores, A's tile transposed."""
 
 from gemm_course.checks.core import (
     Element,
@@ -26,7 +26,8 @@ from gemm_course.checks.engines.wmma import (
 
 ARGUMENTS = ("k", "A", "B", "C")
 PADS = (8, 0, 16)
-SIZES = ((16, 16, 16), (16, 32, 48), (32, 16, 16))  # m, n, k
+# The sizes are (m, n, k).
+SIZES = ((16, 16, 16), (16, 32, 48), (32, 16, 16))
 
 
 @exercise(

@@ -1,1 +1,1 @@
-"""Notebook 09: overlap."""
+"""Holds the checkers of notebook 09, on overlap."""

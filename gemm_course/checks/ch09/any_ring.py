@@ -1,4 +1,4 @@
-"""Exercise 09.3: a ring of SLOTS tiles, filled by asynchronous copies, for any m, n and k."""
+"""Checks exercise 09.3: a ring of SLOTS tiles, filled by asynchronous copies, for any m, n and k."""
 
 import inspect
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,8 @@ from gemm_course.checks.engines.rings import COPIES, RingTrial, T, TileLoop, ref
 from lockstep import Finding, place, thread_name
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
-SIZES = ((16, 32, 112), (17, 20, 33), (3, 5, 2))  # m, n, k
+# The sizes are (m, n, k).
+SIZES = ((16, 32, 112), (17, 20, 33), (3, 5, 2))
 CHOICES = (3, 2, 4)
 
 
@@ -59,11 +60,14 @@ def _check_begun(trial: RingTrial) -> None:
 
 
 class Cause(NamedTuple):
-    """Why a tile is read too early, or a slot filled too early."""
+    """The reason why a tile is read too early, or a slot filled too early.
+
+    lines: the lines to look at, the first one first. lack: what is missing between the copy and the read.
+    """
 
     message: str
-    lines: Sequence[int] = ()  # where to look
-    lack: str = ""  # what is missing between the copy and the read
+    lines: Sequence[int] = ()
+    lack: str = ""
 
 
 NOT_COME = "No wait followed by a barrier stands between that copy and the read."
@@ -192,7 +196,8 @@ def _check_in_flight(trial: RingTrial, slots: int) -> None:
     loop = TileLoop(trial)
     pending = [given for given in loop.pending if given is not None]
     always = [given for given in loop.always_pending if given is not None]
-    let = min(always, default=max(pending, default=slots))  # the last tiles may have a stricter wait
+    # A wait inside an `if` may be a stricter one for the last tiles, so waits outside of any `if` decide.
+    let = min(always, default=max(pending, default=slots))
     if let < slots - 2:
         raise Refused(
             f"The numbers are right, but with {slots} slots {_groups(slots - 2)} may be under way when a "

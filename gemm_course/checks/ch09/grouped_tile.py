@@ -1,8 +1,9 @@
-"""Exercise 09.6: which tile of C a block computes, if blocks are numbered down the columns of groups."""
+"""Checks exercise 09.6: which tile of C a block computes if blocks are numbered group by group."""
 
 from gemm_course.checks.engines.tables import Slip, names_without_effect, table_exercise, whole_numbers
 
-SHAPES = (  # rows and columns of tiles, GROUP; some differ in one number alone
+# Each shape is (rows of tiles, columns of tiles, GROUP). Some shapes differ in one number alone.
+SHAPES = (
     (4, 3, 2),
     (5, 4, 2),
     (6, 4, 2),

@@ -1,4 +1,4 @@
-"""Exercise 09.2: which slot is read and which is filled, and with which tile."""
+"""Checks exercise 09.2: which slot is read and which is filled, and with which tile."""
 
 from gemm_course.checks.engines.tables import Slip, names_without_effect, table_exercise, whole_numbers
 

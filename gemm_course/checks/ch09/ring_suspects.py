@@ -1,4 +1,4 @@
-"""Exercise 09.4: which of four rings has which bug, told by what goes wrong and when."""
+"""Checks exercise 09.4: which of four rings has which bug, told by what goes wrong and when."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,8 @@ WORDS = {
     "barrier": "has no barrier in its loop",
     "slot": "fills a slot too early",
 }
-WHY_NOT = {  # (ring, wrong bug); the first mistake is named, so later rings need few messages
+# The keys are (ring, wrong bug). Only the first mistake is named, so later rings need few messages.
+WHY_NOT = {
     ("W", "wait"): "W is right with one tile. Who never waits cannot be right even then.",
     ("W", "barrier"): "W has no finding with one tile. Without a barrier others' elements are read at once, "
     "with the first tile.",

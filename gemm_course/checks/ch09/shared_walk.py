@@ -1,4 +1,4 @@
-"""Exercise 09.5: an order of a thread's products in which each shares an operand with the one before."""
+"""Checks exercise 09.5: an order of a thread's products in which neighbours share an operand."""
 
 from itertools import pairwise
 

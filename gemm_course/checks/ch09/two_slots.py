@@ -1,11 +1,12 @@
-"""Exercise 09.1: fetch the next tiles into registers while multiplying, store them into the other slot."""
+"""Checks exercise 09.1: the next tiles are fetched during the products, then stored into the other slot."""
 
 from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet
 from gemm_course.checks.engines.rings import RingTrial, T, TileLoop, refuse_wrong_numbers, try_ring
 from lockstep import Finding
 
 ARGUMENTS = ("k", "A", "B", "C")
-SIZES = ((16, 32, 80), (32, 16, 48), (16, 16, 16))  # m, n, k
+# The sizes are (m, n, k).
+SIZES = ((16, 32, 80), (32, 16, 48), (16, 16, 16))
 
 
 @exercise(
@@ -101,7 +102,8 @@ def _stores_into_what_is_read(trial: RingTrial) -> bool:
 
 
 def _check_loads(trial: RingTrial) -> None:
-    needed = trial.threads * (trial.tiles + 1)  # the last tile once more does no harm
+    # A kernel may load the last tile once more, which does no harm.
+    needed = trial.threads * (trial.tiles + 1)
     for name in "AB":
         if trial.lanes("load", name) > needed:
             raise Refused(

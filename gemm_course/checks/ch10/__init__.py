@@ -1,1 +1,1 @@
-"""Notebook 10: mma.sync."""
+"""Holds the checkers of notebook 10, on mma.sync."""

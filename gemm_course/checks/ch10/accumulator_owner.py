@@ -1,4 +1,4 @@
-"""Exercise 10.1: the lane that holds an element of mma.sync's accumulators, and at which place."""
+"""Checks exercise 10.1: the lane that holds an element of mma.sync's accumulators, and at which place."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Exercise 10.2: a warp's product with ldmatrix and mma.sync, stored by the lanes that hold it."""
+"""Checks exercise 10.2: a warp's product with ldmatrix and mma.sync, stored by the lanes that hold it."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,11 +20,15 @@ from gemm_course.checks.engines.wmma import (
 from lockstep import Finding
 
 ARGUMENTS = ("k", "A", "B", "C")
-SIZES = ((16, 16, 16), (16, 32, 48), (32, 16, 32))  # m, n, k
+# The sizes are (m, n, k).
+SIZES = ((16, 16, 16), (16, 32, 48), (32, 16, 32))
 LANES = np.arange(32)
-LOADS = 2  # ldmatrix per step of 16 along k
-FRAGMENT = 128  # bits that a lane's part of an ldmatrix of four matrices has
-EVERY_SECOND = re.compile(r":\s*2\s*\]")  # a slice with a step
+# A step of 16 along k needs two calls of ldmatrix.
+LOADS = 2
+# A lane takes 128 bits of an ldmatrix of four matrices.
+FRAGMENT = 128
+# The pattern finds a slice that takes every second element.
+EVERY_SECOND = re.compile(r":\s*2\s*\]")
 
 
 @exercise(
@@ -172,7 +176,8 @@ def _loads(trial: WarpTrial) -> str:
 # ---- what wrong numbers mean -------------------------------------------------------------------------------
 
 HALF = SIDE // 2
-MATRICES = ((0, 0), (HALF, 0), (0, HALF), (HALF, HALF))  # where ldmatrix's four go in a fragment
+# The four matrices of an ldmatrix go to these places in a fragment.
+MATRICES = ((0, 0), (HALF, 0), (0, HALF), (HALF, HALF))
 
 
 def _tiles(matrix: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Exercise 10.5: the registers that a lane needs for accumulators and sets of fragments."""
+"""Checks exercise 10.5: the registers that a lane needs for accumulators and sets of fragments."""
 
 from itertools import product
 

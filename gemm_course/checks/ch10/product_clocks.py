@@ -1,4 +1,4 @@
-"""Exercise 10.6: what mma.sync alone allows, from a profile's counts."""
+"""Checks exercise 10.6: the speed that mma.sync alone would allow, from the counts of a profile."""
 
 from gemm_course.checks.core import Refused, exercise
 from gemm_course.checks.engines.tables import numbers
@@ -23,7 +23,7 @@ def product_clocks(answer):
     """(clocks of products, of pauses, percent of cuBLAS at most) for mma_sync's recorded profile."""
     given, right = numbers(*NAMES)(answer), _right()
     for place, name in enumerate(NAMES):
-        # The pauses may also be right beside the clocks of products that the learner has given.
+        # The pauses are also right if they fit the clocks of products that the learner has given.
         fits = name == "pauses" and _near(given[0] + given[1], _counted()[1], 1e-4)
         if not fits and not _near(given[place], right[place], NEAR[place]):
             message = next((words for words, wrong in _slips()[place] if _near(given[place], wrong)), None)
@@ -35,7 +35,8 @@ def product_clocks(answer):
     )
 
 
-SHARE = 63.0  # percent of cuBLAS: mma_sync at 4096³ in the ladder's file
+# In the ladder's file mma_sync reaches this percentage of cuBLAS at 4096³.
+SHARE = 63.0
 
 
 def _counted() -> tuple[float, float]:

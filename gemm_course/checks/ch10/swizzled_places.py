@@ -1,10 +1,11 @@
-"""Exercises 10.3 and 10.4: a swizzle as a function, held to every read that ldmatrix makes of a tile."""
+"""Checks exercises 10.3 and 10.4: swizzles, with which no read by ldmatrix may have a bank conflict."""
 
 from collections.abc import Callable
 
 from gemm_course.checks.core import Refused, call, exercise, function_of, whole_number
 
-EIGHT = 8  # pieces of 16 bytes that the 32 banks hold once, and rows that ldmatrix reads at a time
+# Eight pieces of 16 bytes fill all 32 banks, and ldmatrix reads eight rows at a time.
+EIGHT = 8
 ROWS = 64
 NARROW_TO_WIDE = (8, 4, 2, 16, 32)
 

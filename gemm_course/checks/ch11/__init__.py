@@ -1,1 +1,1 @@
-"""Notebook 11: Hopper."""
+"""Holds the checkers of notebook 11, on Hopper."""

@@ -1,4 +1,4 @@
-"""Exercise 11.4: the consumers of a ring, which multiply by wgmma and give the slots back."""
+"""Checks exercise 11.4: the consumers of a ring, which multiply by wgmma and give the slots back."""
 
 import re
 from typing import Any
@@ -9,7 +9,8 @@ from gemm_course.checks.kits import given_producer, two_roles
 from lockstep import Finding
 
 PARAMETERS = ("full", "empty", "As", "Bs", "acc", "lane", "steps", "slots")
-DEPTH = 16  # steps along k of one wgmma
+# One wgmma takes 16 steps along k.
+DEPTH = 16
 
 
 @exercise(

@@ -1,9 +1,11 @@
-"""Exercise 11.2: how many copies a step requests, and how many bytes its barrier must expect."""
+"""Checks exercise 11.2: how many copies a step requests, and how many bytes its barrier must expect."""
 
 from gemm_course.checks.engines.tables import Slip, table_exercise, whole_numbers
 
-PANEL = 64  # columns of a box of B
-CASES = (  # BM, BN, BK, and how many rows, columns and steps of the matrices are left from the corner on
+# A box of B has 64 columns.
+PANEL = 64
+# Each case is BM, BN, BK, and how many rows, columns and steps the matrices have from the corner on.
+CASES = (
     (128, 256, 64, 128, 256, 64),
     (128, 256, 64, 500, 700, 900),
     (128, 64, 64, 128, 64, 64),
@@ -78,7 +80,8 @@ SLIPS = (
 
 
 def _otherwise(cases, answers):
-    left = [1 + -(-_inside(*case)[1] // PANEL) for case in cases]  # boxes that are not wholly outside
+    # A learner may count only the boxes that are not wholly outside.
+    left = [1 + -(-_inside(*case)[1] // PANEL) for case in cases]
     if [requests for requests, _ in answers] == left[: len(answers)]:
         return (
             "Every box is requested, even one that lies wholly outside: the number of requests is the same "

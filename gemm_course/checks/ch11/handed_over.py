@@ -1,9 +1,11 @@
-"""Exercise 11.6: how many registers consumers can have if the producer gives most of its own back."""
+"""Checks exercise 11.6: how many registers consumers can have if the producer gives most of its own back."""
 
 from gemm_course.checks.engines.tables import Slip, names_without_effect, table_exercise, whole_numbers
 
-REGISTERS, WARPGROUP, STEP = 65_536, 128, 8  # of an SM; threads; registers are given in multiples of 8
-CASES = ((2, 56), (3, 56), (2, 24), (3, 24), (2, 48), (3, 40), (2, 120))  # consumers, what the producer keeps
+# An SM has 65,536 registers, and a warpgroup 128 threads. Registers are given in multiples of 8.
+REGISTERS, WARPGROUP, STEP = 65_536, 128, 8
+# The cases are (consumers, registers that the producer keeps per thread).
+CASES = ((2, 56), (3, 56), (2, 24), (3, 24), (2, 48), (3, 40), (2, 120))
 
 
 def _down(number):

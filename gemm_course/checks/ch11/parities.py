@@ -1,4 +1,4 @@
-"""Exercise 11.1: which slot a step uses, and which parity each role waits for."""
+"""Checks exercise 11.1: which slot a step uses, and which parity each role waits for."""
 
 from gemm_course.checks.engines.tables import Slip, names_without_effect, table_exercise, whole_numbers
 

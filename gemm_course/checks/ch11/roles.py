@@ -1,4 +1,4 @@
-"""What a producer or consumer of notebook 11 is held to, in a small kernel, and what went wrong."""
+"""Tries a producer or consumer of notebook 11 in a small kernel, and says what went wrong."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,19 @@ from gemm_course.checks.engines.trial import Trial, try_kernel
 from lockstep import Finding
 from lockstep.intrinsics import tensor_map
 
-SIDE = 64  # rows and columns of a tile of A, of B and of C
+# A tile of A, of B or of C has 64 rows and columns.
+SIDE = 64
 BOX_BYTES = SIDE * SIDE * 2
 ARGUMENTS = ("k", "A", "B", "C")
 THREADS = 160
-CASES = ((2, (64, 128, 320)), (3, (128, 64, 448)), (4, (64, 64, 128)), (2, (64, 64, 100)))  # SLOTS; m, n, k
-FROM_FLOAT32 = 6e-8  # relative error of one addition
+# Each case is SLOTS and (m, n, k).
+CASES = ((2, (64, 128, 320)), (3, (128, 64, 448)), (4, (64, 64, 128)), (2, (64, 64, 100)))
+# One addition in float32 is off by no more than this part of its result.
+FROM_FLOAT32 = 6e-8
 
 
 class Role:
-    """The learner's device function: its calls, the launches of the kernel around it."""
+    """A learner's device function, whose source is searched and which is launched in the kernel around it."""
 
     def __init__(self, function: Any, around: Callable[[int, Any], Any]):
         self.function, self.around, self.written = function, around, Written(function)
@@ -95,7 +98,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Product:
-    """The matrices of a launch, and what came out."""
+    """The matrices A and B of a launch, and the C that came out."""
 
     A: np.ndarray
     B: np.ndarray

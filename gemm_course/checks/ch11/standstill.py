@@ -1,8 +1,9 @@
-"""Exercise 11.5: how far the consumers come before a ring with too few slots stands still."""
+"""Checks exercise 11.5: how far the consumers come before a ring with too few slots stands still."""
 
 from gemm_course.checks.engines.tables import Slip, a_whole_number, names_without_effect, table_exercise
 
-CASES = (  # SLOTS, late, steps
+# The cases are (SLOTS, late, steps).
+CASES = (
     (4, 1, 64),
     (2, 1, 64),
     (1, 1, 64),

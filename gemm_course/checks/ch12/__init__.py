@@ -1,1 +1,1 @@
-"""Notebook 12: scheduling, and a kernel of one's own."""
+"""Holds the checkers of notebook 12, on scheduling and on a kernel of one's own."""

@@ -1,4 +1,4 @@
-"""Exercise 12.3: the width of tile with which a product takes the least time."""
+"""Checks exercise 12.3: the width of tile with which a product takes the least time."""
 
 from collections.abc import Callable
 

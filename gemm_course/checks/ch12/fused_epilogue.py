@@ -1,4 +1,4 @@
-"""Exercise 12.6: a kernel that adds a bias to each column and applies ReLU before it stores."""
+"""Checks exercise 12.6: a kernel that adds a bias to each column and applies ReLU before it stores."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from gemm_course.checks.core import Refused, call, exercise, factory_of, kernel_
 from gemm_course.checks.engines.trial import Trial, try_kernel
 
 NAMES = ("m", "n", "k", "A", "B", "bias", "C")
-TILES = ((8, 32, 4), (4, 8, 2), (16, 16, 16))  # BM, BN, TM
-SHAPES = ((16, 64, 5), (19, 37, 7), (1, 1, 1))  # m, n, k: whole blocks, ragged ones, one element
+# The tiles are (BM, BN, TM).
+TILES = ((8, 32, 4), (4, 8, 2), (16, 16, 16))
+# The shapes (m, n, k) have whole blocks, ragged blocks, and a single element.
+SHAPES = ((16, 64, 5), (19, 37, 7), (1, 1, 1))
 PADDING = 3
 
 
@@ -70,10 +72,13 @@ def _padded(matrix: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Likely:
-    """What a wrong epilogue computes from the product and the bias, and what to say of it."""
+    """A likely mistake in the epilogue, which ``words`` names.
+
+    made: (product, bias, k, BN) -> the C that the mistake leaves.
+    """
 
     words: str
-    made: Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]  # product, bias, k, BN -> C
+    made: Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]
 
 
 def _relu(values: np.ndarray) -> np.ndarray:
@@ -150,7 +155,8 @@ def _check_numbers(trial: Trial) -> None:
             "hold anything before.",
             where,
         )
-    one_each = trial.grid[1] * trial.block[1] * n  # stores, if each thread stores one result
+    # Threads that store one result each make this many stores.
+    one_each = trial.grid[1] * trial.block[1] * n
     if never.all(axis=1).any() and trial.lanes("store", "C") > one_each:
         raise Refused(
             "Some rows of C are never stored, others by several threads. A thread's results lie one below "

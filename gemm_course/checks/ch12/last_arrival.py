@@ -1,4 +1,4 @@
-"""Exercise 12.4: the block that arrives last adds up the parts of a tile."""
+"""Checks exercise 12.4: the block that arrives last adds up the parts of a tile."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from lockstep import Watch
 
 ARGUMENTS = ("k", "A", "B", "partials", "done", "C")
 SIDE = 8
-# m, n, k, parts; a small one first: kernels that hang are found thread by thread, which is slow
+# The sizes are (m, n, k, parts). A small one is first, as a kernel that hangs is found thread by thread.
 SIZES = ((8, 8, 24, 3), (16, 24, 37, 5), (8, 8, 4, 1), (8, 16, 64, 3))
 
 

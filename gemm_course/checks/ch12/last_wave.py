@@ -1,4 +1,4 @@
-"""Exercise 12.1: tiles, waves, and what the last wave has."""
+"""Checks exercise 12.1: how many tiles and waves a product has, and how full the last wave is."""
 
 from gemm_course.checks.engines.tables import Part, Slip, names_without_effect, table_exercise, whole_numbers
 

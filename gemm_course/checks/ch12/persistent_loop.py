@@ -1,4 +1,4 @@
-"""Exercise 12.2: blocks that stay, and take every gridDim.x-th tile of C."""
+"""Checks exercise 12.2: blocks that stay, and take every gridDim.x-th tile of C."""
 
 import numpy as np
 
@@ -8,7 +8,8 @@ from gemm_course.checks.engines.trial import Trial, try_kernel
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
 SIDE = 8
-SIZES = ((24, 40, 20, 4), (13, 50, 8, 5), (40, 9, 3, 1), (16, 16, 5, 9), (17, 24, 9, 6))  # m, n, k, blocks
+# The sizes are (m, n, k, blocks).
+SIZES = ((24, 40, 20, 4), (13, 50, 8, 5), (40, 9, 3, 1), (16, 16, 5, 9), (17, 24, 9, 6))
 
 
 @exercise(
@@ -63,7 +64,8 @@ def _check(trial: Trial) -> None:
         trial.lanes("load", "A", "B"),
         trial.before["A"].size * across + trial.before["B"].size * down,
     )
-    one_by_one = 2 * C.size * trial.before["k"]  # without tiles in shared memory
+    # A kernel without tiles in shared memory makes this many loads, and may do so.
+    one_by_one = 2 * C.size * trial.before["k"]
     if loads > needed and loads != one_by_one:
         raise Refused(
             "The results are right, but there is work for tiles that C does not have, or for tiles that are "
@@ -183,7 +185,8 @@ def _one_value_per_tile(C: np.ndarray) -> bool:
     return all(np.ptp(tile) == 0 for tile in tiles) and np.ptp(C) > 0
 
 
-_LIKELY = (  # words; k -> where the steps begin; the steps' products -> C
+# Each entry has a message, k -> where the steps begin, and the products of the steps -> C.
+_LIKELY = (
     (
         "C is 0: `add_products` is never called, or what it returns is lost. Keep it: "
         "`acc = add_products(acc, ...)`.",

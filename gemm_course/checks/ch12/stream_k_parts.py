@@ -1,4 +1,4 @@
-"""Exercise 12.5: which steps of which tiles a block of stream-K computes."""
+"""Checks exercise 12.5: which steps of which tiles a block of stream-K computes."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,8 @@ SITUATIONS = (
     (9, 4, 3),
     (5, 1, 3),
 )
-MOST = 12  # blocks of each situation that are asked for at most
+# The checker asks about no more blocks than these of each situation.
+MOST = 12
 CASES = tuple((b, *each) for each in SITUATIONS for b in range(min(each[0], MOST)))
 
 

@@ -1,4 +1,4 @@
-"""What every checker is made of: the exercise, its verdict, the learner's function or kernel, its source."""
+"""Defines what every checker is made of: exercises, verdicts, and how the learner's code is run and read."""
 
 from .exercise import Exercise, NothingYet, Refused, exercise, nothing_yet
 from .learner import (
@@ -42,7 +42,7 @@ __all__ = [
     "Verdict",
     "exercise",
     "nothing_yet",
-    # the learner's function or kernel
+    # These take and run the learner's function or kernel.
     "call",
     "device_function_of",
     "emulate_kernel",
@@ -53,7 +53,7 @@ __all__ = [
     "nothing_happens",
     "number_shown",
     "whole_number",
-    # its source
+    # These read the learner's source.
     "Assignment",
     "Branch",
     "Call",

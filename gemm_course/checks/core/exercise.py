@@ -1,4 +1,4 @@
-"""How a checker is made: a function that returns what it proved, or raises Refused and says what is wrong."""
+"""Makes checkers of functions that return what they proved, or raise Refused and say what is wrong."""
 
 import functools
 import inspect
@@ -12,7 +12,7 @@ from .verdict import NOT_YET, Verdict
 
 
 class Refused(Exception):
-    """A refusal of an answer: what is wrong, in one or two sentences, and where."""
+    """A refusal of an answer, which says what is wrong, in one or two sentences, and where."""
 
     def __init__(self, message: str, where: str = ""):
         super().__init__(message)
@@ -20,19 +20,20 @@ class Refused(Exception):
 
 
 class NothingYet(Refused):
-    """A refusal where there is no answer yet, as in the stub: it says where to start."""
+    """A refusal where there is no answer yet, as in a stub, which says where to start."""
 
     def __init__(self, start: str):
         super().__init__(f"{NOT_YET}: {start}")
 
 
 class Exercise:
-    """A checker: called with the learner's answer it returns a :class:`Verdict`, whatever the answer does."""
+    """A checker, which returns a :class:`Verdict` on a learner's answer, whatever the answer does."""
 
     def __init__(self, number: str, start: str, hints: tuple[str, ...], prove: Callable[..., str]):
         self.number, self.name, self.start, self.hints = number, prove.__name__, start, hints
-        self.right: Callable | None = None  # the right answer, where it is a function
-        self.slips: tuple = ()  # a table exercise's likely mistakes, each with the answer that it gives
+        # Table exercises set these two: the right answer, and likely mistakes with their answers.
+        self.right: Callable | None = None
+        self.slips: tuple = ()
         self._prove = prove
         functools.update_wrapper(self, prove)
 

@@ -1,4 +1,4 @@
-"""Calling what a learner wrote: every way in which it can fail becomes a sentence with the line."""
+"""Runs what a learner wrote, and turns every way in which it can fail into a sentence with the line."""
 
 import inspect
 import re
@@ -27,8 +27,10 @@ from .exercise import Refused, nothing_yet
 from .source import defined_but_not_returned, is_stub, prints_only
 from .written import source_line
 
-MOST_ITERATIONS = 3_000  # of one loop; the problems are small, so a longer loop never ends
-MOST_LINES = 1_000_000  # of a plain function that one call may run; no exercise needs a tenth of them
+# The problems are small, so a loop with more iterations never ends.
+MOST_ITERATIONS = 3_000
+# One call of a plain function may run this many lines. No exercise needs a tenth of them.
+MOST_LINES = 1_000_000
 
 _PLAIN_WORD = re.compile(r"(the|this|there|an|only|a(?! (is|has|takes|calls|was)\b)) ")
 
@@ -261,7 +263,8 @@ def _check_parameters(function: Callable, parameters: tuple[str, ...]) -> None:
         given = ", ".join(inspect.signature(function).parameters)
         wanted = ", ".join(parameters)
         raise Refused(f"`{name_of(function)}` must take ({wanted}); yours takes ({given}).") from None
-    except ValueError:  # a builtin without a signature
+    except ValueError:
+        # Some builtins have no signature.
         pass
 
 

@@ -1,4 +1,4 @@
-"""What a learner's code prints while it is checked: the first lines of it, and how many more there were."""
+"""Shows the first lines that a learner's code prints while it is checked, and counts the others."""
 
 import contextlib
 import io

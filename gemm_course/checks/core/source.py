@@ -1,4 +1,4 @@
-"""What is asked of every learner's source: whether there is an answer yet, and what its functions are."""
+"""Answers what several checkers ask about a learner's source, such as whether there is an answer yet."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is done and what comes next, notebook by notebook, as text and as a table."""
+"""Shows which exercises are done and which comes next, notebook by notebook, as text and as a table."""
 
 import html
 import re
@@ -14,10 +14,13 @@ _EXERCISE = re.compile(r"exercise (\d\d\.\d+)")
 
 @dataclass(frozen=True)
 class Chapter:
-    """One notebook's exercises by number, in the order of their places in it."""
+    """The numbers of a notebook's exercises, in the order in which they stand there.
 
-    number: str  # "03"
-    title: str  # "shared memory tiles"
+    number: the notebook's number, such as "03". title: its title, such as "shared memory tiles".
+    """
+
+    number: str
+    title: str
     passed: Sequence[str]
     open: Sequence[str]
 

@@ -1,4 +1,4 @@
-"""What a checker answers: passed or not yet, the first thing that is wrong, hints that open one by one."""
+"""Shows a checker's verdict: passed or not yet, the first thing that is wrong, hints that open one by one."""
 
 import html
 import re
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gemm_course.figures.colours import EDGE, INK, OPEN, OPEN_PALE, PAPER, PASSED, PASSED_PALE
 
-# The colours of ground, text, heading and edge. Before an attempt they are the page's own.
+# Each of these gives the colours of ground, text, heading and edge. QUIET takes the page's own colours.
 GREEN, AMBER = (PASSED_PALE, INK, PASSED, PASSED), (OPEN_PALE, INK, OPEN, OPEN)
 QUIET = ("transparent", "inherit", "inherit", EDGE)
 NOT_YET, NOT_TRIED = "Not yet", "Not tried yet"

@@ -1,12 +1,12 @@
-"""What a learner has written: the source of a kernel or function, asked in the exercise's terms.
+"""Reads the source of a learner's kernel or function, in the terms in which exercises ask about it.
 
     written = Written(kernel)
     written.stores("C")                                       # every `C[row, col] = ...`, as it is read
     [loop for loop in written.loops if loop.calls("wmma_store")]
     any("min(" in store.index.text for store in written.stores("C"))
 
-All that is found is a :class:`Part`. It knows its text, its line and the parts around it, and the same
-questions can be asked of it again. No other module of the checkers knows Python's syntax tree.
+All that is found is a :class:`Part`. A part knows its text, its line and the parts around it, and answers
+the same questions about itself. No other module of the checkers knows Python's syntax tree.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 
 
 class Part:
-    """A part of the source, from a single name to the whole function; equal however it was found."""
+    """A part of the source, from a name to the whole function. Parts are equal however they were found."""
 
     def __init__(self, node: ast.AST | None = None, filename: str = "", around: tuple[Part, ...] = ()):
-        self.node = ast.Module([], []) if node is None else node  # Part() has nothing in it
+        self.node = ast.Module([], []) if node is None else node
         self.filename = filename
-        self.around = around  # the parts that it stands in, the innermost first
+        # These parts enclose this one, the innermost first.
+        self.around = around
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Part) and self.node is other.node
@@ -191,7 +192,8 @@ class Written(Part):
         tree = _tree(function)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
-                node.decorator_list = []  # `@cuda.jit(device=True)` is no call of the learner's
+                # A decorator such as `@cuda.jit(device=True)` must not count as a call.
+                node.decorator_list = []
         super().__init__(tree, getattr(getattr(self.function, "__code__", None), "co_filename", ""))
 
     @property
@@ -201,7 +203,7 @@ class Written(Part):
 
 
 class Function(Part):
-    """`def name(...):`, the whole function or one that is defined in it."""
+    """A function, `def name(...):`, either the whole source or defined in it."""
 
     @property
     def name(self) -> str:
@@ -215,7 +217,7 @@ class Function(Part):
 
 
 class Call(Part):
-    """`name(args, ...)`."""
+    """A call, `name(args, ...)`."""
 
     @property
     def name(self) -> str:
@@ -240,7 +242,7 @@ class Call(Part):
 
 
 class Element(Part):
-    """`array[index]`."""
+    """An element of an array, or a slice, `array[index]`."""
 
     @property
     def array(self) -> str:
@@ -257,7 +259,7 @@ class Element(Part):
 
 
 class Loop(Part):
-    """`for variable in over:` or `while over:`."""
+    """A loop, `for variable in over:` or `while over:`."""
 
     @property
     def variable(self) -> str:
@@ -270,7 +272,7 @@ class Loop(Part):
 
 
 class Branch(Part):
-    """`if test: body, else: otherwise`, or `body if test else otherwise`."""
+    """A branch, `if test: body, else: otherwise`, or a choice, `body if test else otherwise`."""
 
     @property
     def test(self) -> Part:
@@ -287,7 +289,7 @@ class Branch(Part):
 
 
 class Comparison(Part):
-    """`left < right`; of `low <= x < high` the sign and the right are the last."""
+    """A comparison, `left < right`; of `low <= x < high` the sign and the right side are the last."""
 
     @property
     def sides(self) -> list[Part]:
@@ -307,7 +309,7 @@ class Comparison(Part):
 
 
 class Operation(Part):
-    """`left + right`, or another sign."""
+    """An operation, `left + right` or with another sign."""
 
     @property
     def sides(self) -> tuple[Part, Part]:
@@ -319,7 +321,7 @@ class Operation(Part):
 
 
 class Assignment(NamedTuple):
-    """`target = value`."""
+    """An assignment, `target = value`."""
 
     target: Part
     value: Part

@@ -1,6 +1,6 @@
-"""How each kind of answer is tried: launches, kernels, factories, tables, coverage; and what it must do.
+"""Tries learners' answers, each kind in a module of its own, and tells what is wrong with them.
 
-Here are the names that most exercises are written with; the rest is in the modules.
+Most exercises need only the names that are imported here. All others stand in the modules.
 """
 
 from .common_mistakes import GuardMistake, Mistake
@@ -15,7 +15,7 @@ from .tiles import Tiles, tile_choices
 from .trial import Trial, try_kernel
 
 __all__ = [
-    # small functions: a table of cases
+    # These compare numbers and small functions with a table of cases.
     "Part",
     "Slip",
     "a_number",
@@ -23,10 +23,10 @@ __all__ = [
     "numbers",
     "table_exercise",
     "whole_numbers",
-    # any kernel
+    # These try any kernel.
     "Trial",
     "try_kernel",
-    # GEMM kernels, and factories of them
+    # These try GEMM kernels and factories of GEMM kernels.
     "GEMM",
     "GemmFactory",
     "GemmTrial",
@@ -37,7 +37,7 @@ __all__ = [
     "hold_to_numbers",
     "tile_choices",
     "try_on",
-    # what goes wrong in them
+    # These describe the mistakes that a GEMM kernel may have.
     "GuardMistake",
     "Mistake",
     "Prediction",
@@ -47,7 +47,7 @@ __all__ = [
     "only_stored",
     "result",
     "taken_from",
-    # lessons: what they must also do
+    # These are lessons: what a kernel with the right numbers must also do.
     "STANDARD",
     "barriers",
     "kept_in_registers",

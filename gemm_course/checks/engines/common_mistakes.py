@@ -1,4 +1,4 @@
-"""Mistakes that people make in any GEMM kernel: known by the result, or by what the guard lets through."""
+"""Lists mistakes that people make in any GEMM kernel, known by the result or by the elements stored."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from .problem import Geometry, Problem
 
 @dataclass(frozen=True)
 class Mistake:
-    """A likely mistake: ``message`` names it where the kernel's result is the one that ``predict`` computes.
+    """A likely mistake, which ``message`` names if the kernel's result is what ``predict`` computes.
 
-    predict: problem -> C, (m, n), as the mistake would leave it, or None if it would not show. on_square:
-    compare on a square problem instead of the one that failed, as swapped indices leave other arrays.
+    predict: problem -> C, (m, n), as the mistake would leave it, or None where the mistake would not show.
+    on_square: whether to compare on a square problem, since swapped indices would leave arrays of other
+    shapes.
     """
 
     message: str
@@ -25,7 +26,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class GuardMistake:
-    """A likely mistake in the guard: ``written`` says which elements are stored.
+    """A likely mistake in the guard, known by which elements are stored.
 
     written: (row, col, problem, geometry) -> booleans; row and col are global, rows and columns of C for all
     threads launched. (The conditions of :func:`only_stored` get rows and columns within a block.)

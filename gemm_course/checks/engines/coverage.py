@@ -1,7 +1,7 @@
-"""Device functions that fill shared tiles: every element once, with the right value.
+"""Checks device functions that fill shared tiles: each element must be stored once, with the right value.
 
-The learner's function is called by a kernel that does nothing else. What was stored, where, by whom and with
-which value is read off the emulator's trace.
+A kernel of the course calls the learner's function and does nothing else. The emulator's trace then tells
+which thread stored which value into which element.
 """
 
 from collections import Counter
@@ -29,17 +29,19 @@ from .problem import Problem
 from .tiles import Tiles
 from .trial import Trial, try_kernel
 
+# The learner's function takes FETCH. The kernel that calls it takes FETCHES, and makes the tiles As and Bs.
 FETCH = ("m", "n", "k", "k0", "A", "B", "As", "Bs")
-FETCHES = ("m", "n", "k", "k0", "A", "B")  # the arguments of the kernel around it
-EVERYWHERE = 3  # tile choices that are tried in every situation; the others are tried at the edges alone
+FETCHES = ("m", "n", "k", "k0", "A", "B")
+# Each situation takes a launch. So only the first choices are tried in all of them, the others at the edges.
+EVERYWHERE = 3
 Element = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class CoverageSlip:
-    """A likely mistake in who fetches what; ``times`` says how often it stores each element.
+    """A likely mistake in which thread fetches what, known by how often each element is stored.
 
-    times: tiles -> {"As": counts, "Bs": counts}, arrays of the tiles' shapes; one of them may be left out.
+    times: tiles -> {"As": counts, "Bs": counts}, arrays of the tiles' shapes; one of the two may be left out.
     """
 
     message: str
@@ -50,8 +52,9 @@ class CoverageSlip:
 class Coverage:
     """An exercise whose answer is a factory (BM, BN, BK, TM, TN) of device functions that fill tiles.
 
-    tiles: the choices tried. arrays: "As", "Bs" or both, which must be filled. slips: likely mistakes.
-    on_values: (Fetched, array) -> what a tile full of wrong values means, or None.
+    tiles: the choices that are tried. arrays: the tiles that must be filled, "As", "Bs" or both. slips:
+    likely mistakes in how often elements are stored. on_values: (Fetched, array) -> why a filled tile has
+    wrong values, or None.
     """
 
     tiles: Sequence[Tiles]
@@ -60,11 +63,11 @@ class Coverage:
     on_values: Callable[["Fetched", str], str | None]
 
     def function(self, given: Any, tiles: Tiles) -> Any:
-        """Return the factory's function for this choice; refuse all but device functions for FETCH."""
+        """Return the device function that the factory makes for these tiles; refuse any other answer."""
         return device_function_of(call(factory_of(given, self.tiles[0].names), *tiles), FETCH)
 
     def prove(self, given: Any) -> int:
-        """Refuse functions that do not store each right element once; return the number of tiles tried."""
+        """Refuse functions unless they store each right element once; return the number of launches."""
         tried = 0
         for number, tiles in enumerate(self.tiles):
             function = self.function(given, tiles)
@@ -84,7 +87,7 @@ class Coverage:
 
 
 def _stores(function: Any, tiles: Tiles) -> bool:
-    """Return whether a function whose source names no element stores any in functions that it calls."""
+    """Return whether a function stores any element; the store may be in a function that it calls."""
     return any(fetch(function, tiles, *situations(tiles)[0]).stores.values())
 
 
@@ -99,7 +102,10 @@ class Store(NamedTuple):
 
 @dataclass(kw_only=True)
 class Fetched(Trial):
-    """The launch that fetched one tile of each matrix; ``at`` is the block watched, from ``k0`` on."""
+    """A launch that fetched one tile of each matrix, with the trace of one block.
+
+    at: the block (x, y) that was watched. k0: where its tiles begin along k.
+    """
 
     function: Any
     tiles: Tiles
@@ -139,7 +145,10 @@ class Fetched(Trial):
         return held
 
     def wanted(self, array: str, at: tuple[int, int] | None = None, k0: int | None = None) -> np.ndarray:
-        """Return what the tile should hold: elements of the matrix, zeros where it has ended."""
+        """Return what the tile should hold: elements of the matrix, and zeros beyond the matrix.
+
+        at, k0: another block or another start along k, from which a mistake may have fetched.
+        """
         (x, y), k0 = self.at if at is None else at, self.k0 if k0 is None else k0
         rows, columns = self.shape(array)
         row0, column0 = (y * rows, k0) if array == "As" else (k0, x * columns)
@@ -187,9 +196,10 @@ def fetch(function: Any, tiles: Tiles, problem: Problem, at: tuple[int, int], k0
 
 
 def situations(tiles: Tiles) -> list[tuple[Problem, tuple[int, int], int]]:
-    """Return (problem, block watched, k0) of the first tile, another block's second, and one at all edges.
+    """Return three cases, each as (problem, block to watch, k0).
 
-    Matrices have rows and columns of NaN beyond their ends, so that what is read there is seen.
+    The cases are the first tiles, the second tiles of another block, and the tiles at the ends of both
+    matrices. Beyond the ends the arrays hold NaN, which shows whether anything was read there.
     """
     BM, BN, BK = tiles.block_tile
     whole = Problem(2 * BM, 2 * BN, 2 * BK, padding=BM + BN + BK, spare_rows=BM + BK)
@@ -199,7 +209,7 @@ def situations(tiles: Tiles) -> list[tuple[Problem, tuple[int, int], int]]:
 
 
 def counts_of(shape: Element, elements) -> np.ndarray:
-    """Return how often each element of a tile of this shape comes up in ``elements``; leave others out."""
+    """Count how often each element of a tile occurs in ``elements``; leave out elements beyond the tile."""
     times = np.zeros(shape, int)
     for element, count in Counter(elements).items():
         if element[0] < shape[0] and element[1] < shape[1]:
@@ -221,7 +231,8 @@ def _check_stores(done: Fetched, array: str, slips: Sequence[CoverageSlip]) -> N
             raise Refused(slip.message, place)
     _check_divergence(done)
     if done.stores_beside(array):
-        return  # the emulator's message says where
+        # The emulator's message is shown next, and names the line.
+        return
     raise Refused(_holes(done, array, times) if (times == 0).any() else _again(done, array, times), place)
 
 
@@ -398,7 +409,7 @@ def _reasons(done: Fetched, array: str, held: np.ndarray, wrong: np.ndarray) -> 
 
 
 def _block_left_out_of_the_index(done: Fetched, array: str, held: np.ndarray) -> bool:
-    """Return whether the tile holds what the first block's should, with or without this block's zeros."""
+    """Return whether the tile holds the first block's elements, or these and zeros beyond its own ends."""
     first = done.wanted(array, at=(0, 0))
     return any((held == tile).all() for tile in (first, np.where(done.inside(array), first, 0)))
 
@@ -426,7 +437,7 @@ def _ends_swapped(done: Fetched, array: str, held: np.ndarray) -> bool:
 
 
 def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
-    """Return a message that names the end of a matrix that was not guarded, as NaN beyond it was read."""
+    """Return a message about the end of the matrix that is not guarded; the tile holds NaN from beyond it."""
     missed, q, matrix = np.argwhere(np.isnan(held)), done.problem, array[0]
     along_k = 1 if array == "As" else 0
     past_k = done.source(array, tuple(missed[0]))[along_k] >= q.k

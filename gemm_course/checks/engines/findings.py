@@ -1,4 +1,4 @@
-"""What the emulator's findings mean in a tiled kernel: which barrier is missing, what was not guarded."""
+"""Tells what the emulator's findings mean in a tiled kernel: which barrier or which guard is missing."""
 
 import inspect
 from typing import Any
@@ -62,7 +62,7 @@ def _waits_too_early(finding: Finding, trial: GemmTrial) -> bool:
 
 
 def _told(finding: Finding, trial: GemmTrial) -> str:
-    """Return the emulator's message about two threads, with their block; name a kit's functions."""
+    """Return the emulator's message about two threads, with their block; name functions of a kit."""
     message, (x, y, _) = finding.message, finding.block
     for line in (finding.line, finding.other_line):
         at = trial.report.accesses.query("line == @line and array == @finding.array")

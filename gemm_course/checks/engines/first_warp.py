@@ -1,4 +1,4 @@
-"""What the lanes of a launch's first warp touch: how they lie side by side, and how each walks along k."""
+"""Tells which elements the lanes of the first warp touch, and how these lie in their matrix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAME, ALONG_A_ROW, DOWN_A_COLUMN, SCATTERED = "the same element", "along a row",
 
 @dataclass(frozen=True)
 class FirstWarp:
-    """The trace of an emulation with ``watch=WATCH``; arrays go by the learner's names."""
+    """The trace of an emulation with ``watch=WATCH``, in which arrays have the learner's names."""
 
     trace: pd.DataFrame
 
@@ -42,7 +42,7 @@ class FirstWarp:
 
 
 def direction(elements: list[tuple]) -> str:
-    """Return how elements, one after the other, lie in their matrix."""
+    """Return SAME, ALONG_A_ROW, DOWN_A_COLUMN or SCATTERED, as elements in turn lie in their matrix."""
     if len(elements) < 2:
         return SCATTERED
     (row, col), count = elements[0], len(elements)

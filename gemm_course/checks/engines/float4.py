@@ -1,4 +1,4 @@
-"""Kernels (A, out) of one block that move one tile, four floats at a time: run, and held to 128 bits."""
+"""Tries kernels (A, out) of one block, which must move a tile by accesses of four floats, 128 bits."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAMES = ("A", "out")
-BEHIND = 8  # NaN floats behind each row of A's tile, a whole sector, since a matrix goes on there
+# A matrix goes on behind the rows of its tile. Here a whole sector of NaN floats follows each row.
+BEHIND = 8
 
 
 @dataclass(kw_only=True)
 class Move(Trial):
-    """One launch: A's tile, numbered from 1, with NaN behind its rows, and what came out."""
+    """A launch that moves A's tile to `out`. The elements are 1, 2, 3, ..., with NaN behind each row."""
 
     tiles: Tiles
     expected: np.ndarray
@@ -93,7 +94,7 @@ def _check_indices(kernel: Any) -> None:
 
 
 def first_error(trial: Trial) -> Finding | None:
-    """Return the emulator's first error, or a misaligned access, from which all others follow."""
+    """Return a misaligned access, from which other errors follow, or else the emulator's first error."""
     return trial.error("misaligned_access") or next(iter(trial.report.errors), None)
 
 

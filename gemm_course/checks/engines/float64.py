@@ -1,4 +1,4 @@
-"""Why a line of a kernel computes in float64, found in its source, so that the message names the literal."""
+"""Finds in a kernel's source why a line computes in float64, so that the message can name the literal."""
 
 from collections.abc import Collection
 
@@ -6,7 +6,7 @@ from gemm_course.checks.core import Assignment, Branch, Call, Element, Part, Wri
 
 
 def why_float64(written: Written, lines: list[int]) -> str:
-    """Return one or two sentences on where the float64 of these lines, in the file's order, comes from."""
+    """Return one or two sentences on why these lines, in the file's order, compute in float64."""
     names = written.names & {part.text for part in written.parts if part.line in lines}
     wide = _wide_start_of(names, written)
     if wide is None:
@@ -29,9 +29,10 @@ def why_float64(written: Written, lines: list[int]) -> str:
 
 
 def passed_on(written: Written, lines: list[int]) -> tuple[int, str] | None:
-    """Return (line, why) of a bare number by which a device function computes in float64 on these lines.
+    """Return (line, why) of a bare number by which a device function computes in float64, or None.
 
-    It gets the number and gives it back: `acc = 0`, later `acc = add_products(acc, ...)`.
+    The device function, where the lines are, gets the number and returns a new value for the same variable:
+    `acc = 0`, later `acc = add_products(acc, ...)`.
     """
     if {part.line for part in written.parts}.intersection(lines):
         return None
@@ -116,7 +117,7 @@ def _literal_in(written: Written, line: int) -> str | None:
 
 
 def _is_wide(value: Part) -> bool:
-    """Return whether this is a bare number, a call of float64 or float, or an array of these."""
+    """Return whether a value is a bare number, a call of float64 or float, or an array of that type."""
     if not isinstance(value, Call):
         return value.number is not None
     named = [value.name, *(part.text for part in (*value.args[1:], *value.keywords.values()))]

@@ -1,4 +1,4 @@
-"""A learner's GEMM kernel on trial: adversarial problems, the first failure located and its cause named.
+"""Tries a learner's GEMM kernel on adversarial problems, and names the cause of the first failure.
 
 To explain a wrong result, the checker computes what each likely mistake would give, and names the one that
 gives just this result. Kernels take (m, n, k, alpha, A, B, beta, C).
@@ -25,7 +25,7 @@ GEMM = ("m", "n", "k", "alpha", "A", "B", "beta", "C")
 
 @dataclass(kw_only=True)
 class GemmTrial(Trial):
-    """One problem run with the learner's kernel. tiles: the choice that its factory was called with."""
+    """A run of the learner's kernel on one problem. tiles: the choice with which its factory was called."""
 
     geometry: Geometry
     problem: Problem
@@ -65,7 +65,7 @@ class GemmTrial(Trial):
 
     @property
     def multiply_adds_per_step(self) -> float:
-        """Multiply-adds of a thread in a step along k: its results."""
+        """Multiply-adds of a thread in a step along k, one for each of its results."""
         return self.problem.m * self.problem.n / self.threads
 
     @property
@@ -97,11 +97,12 @@ def try_on(
 
 @dataclass(frozen=True)
 class Likely:
-    """What an exercise expects to go wrong; it is looked for before what goes wrong in any GEMM kernel.
+    """The mistakes that an exercise expects, which are looked for before those of any GEMM kernel.
 
-    results: mistakes known by the numbers that come out. guards: mistakes known by what is stored. findings:
-    kind of finding -> (finding, trial) -> what it means here, or None; then the factory's shared words are
-    used, or else the emulator's. too_coarse: trial -> the cause of numbers that are nearly right, or None.
+    results: mistakes known by the numbers that come out. guards: mistakes known by which elements are stored.
+    findings: kind of finding -> (finding, trial) -> what the finding means here, or None. In place of None a
+    factory's shared words are shown, or else the emulator's. too_coarse: trial -> the cause of numbers that
+    are nearly right, or None.
     """
 
     results: Sequence[Mistake] = ()
@@ -185,7 +186,7 @@ def _by_prediction(trial: GemmTrial, depth: int, mistakes: Sequence[Mistake]) ->
 
 
 def _by_guard(trial: GemmTrial, mistakes: Sequence[GuardMistake]) -> Refused | None:
-    """Return a refusal that names the wrong guard, if what it stores in a C with padding shows it."""
+    """Return a refusal that names the mistake in the guard, if the elements stored in a padded C show it."""
     m, n = trial.geometry.ragged()
     roomy = try_on(trial.kernel, trial.geometry, Problem(m, n, 5, padding=1, spare_rows=2))
     written = roomy.stored
@@ -255,7 +256,7 @@ def _by_finding(trial: GemmTrial, likely: Likely) -> Refused | None:
 
 
 def _line_of(trial: GemmTrial, finding: Finding) -> str:
-    """Return the learner's line, or the name of the function that the kernel calls there."""
+    """Return the learner's line of a finding, or the name of the function in which it was found."""
     own = finding.function in (None, trial.kernel.py_func.__name__)
     return trial.line(finding) if own else f"In `{finding.function}`"
 
@@ -280,7 +281,7 @@ SIZES_FROM_SHAPE = (
     "Take the sizes from `m, n, k`, not from `.shape`: the rows of the arrays may be longer than the matrix "
     "is wide, and the rest is not yours."
 )
-# The emulator only advises against these, but a GEMM kernel must not have them.
+# The emulator gives only advice about these barriers, but a GEMM kernel must not have them.
 PASSED_BY = ("barrier_after_exit", "barrier_in_branch")
 FINDING_WORDS = {
     "out_of_bounds": "The kernel accesses elements outside its arrays. ",

@@ -1,4 +1,4 @@
-"""How a learner's factory of tiled GEMM kernels is tried: several tile choices, problems, then lessons."""
+"""Tries a learner's factory of tiled GEMM kernels with several tile choices and problems, then lessons."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .tiles import Tiles
 
 @dataclass(frozen=True)
 class Proof:
-    """What was tried: the number of problems, and each choice's trial on whole tiles.
+    """The outcome for a right answer: how many problems were tried, and each choice's trial on whole tiles.
 
-    registers: what is known about local arrays, a sentence, or "".
+    registers: a sentence on whether local arrays stay in registers, or "".
     """
 
     problems: int
@@ -42,12 +42,12 @@ class GemmFactory:
     in this exercise; mistakes along k and the findings of tiled kernels are added. lessons: what a kernel
     with the right numbers must also do. begun: (trials on whole tiles) raises NothingYet if the kernel is the
     stub. at_first: (the first choice's trial) raises Refused for what would take minutes with wider tiles.
-    before_numbers: raises Refused for what should be said before wrong numbers are. more_problems:
-    tiles -> further problems. whole_only: choices tried on whole tiles alone. whole_problems: a
-    problem of whole tiles to use for a choice instead of the usual one. row_multiple: every row's length is a
-    multiple of this. in_registers: local arrays must stay in registers, as the choice with the most results
-    per thread tells. why_not_in_registers: (its trial, lines, names of arrays) -> the reason and its line, or
-    None for the usual words.
+    before_numbers: (trials on whole tiles) raises Refused for what the learner should hear before any wrong
+    number. more_problems: tiles -> further problems. whole_only: choices tried on whole tiles alone.
+    whole_problems: a problem of whole tiles to use for a choice instead of the usual one. row_multiple: every
+    row's length is a multiple of this number. in_registers: whether local arrays must stay in registers; the
+    choice with the most results per thread decides. why_not_in_registers: (trial of that choice, lines, names
+    of arrays) -> the reason and its line, or None for the usual words.
     """
 
     tiles: Sequence[Tiles]
@@ -78,7 +78,8 @@ class GemmFactory:
         for trial in whole.values():
             for lesson in self.lessons:
                 lesson(trial)
-        if no_float64 in self.lessons:  # on the other problems beta is not 0, and another line stores
+        # Where beta is not 0 another line stores, and that line may compute in float64.
+        if no_float64 in self.lessons:
             for trial in trials:
                 no_float64(trial)
         most = max(whole.values(), key=lambda trial: trial.multiply_adds_per_step)
@@ -99,7 +100,10 @@ class GemmFactory:
             raise
 
     def _try_all(self, whole: GemmTrial) -> list[GemmTrial]:
-        """Refuse wrong numbers on all problems of a choice; return the trials. whole: the first of them."""
+        """Run all problems of a choice and return the trials; refuse wrong numbers.
+
+        whole: the trial on whole tiles, which was made before.
+        """
         tiles = whole.tiles
         return hold_to_numbers(
             whole.kernel,
@@ -120,7 +124,7 @@ class GemmFactory:
     # ---- the problems --------------------------------------------------------------------------------------
 
     def problems(self, tiles: Tiles) -> list[Problem]:
-        """Return all that this choice is tried on, whole tiles first."""
+        """Return all problems on which a choice is tried, whole tiles first."""
         if tiles in self.whole_only:
             usual = [self.whole_problem(tiles)]
         elif tiles == self.tiles[0]:
@@ -131,12 +135,12 @@ class GemmFactory:
         return [*usual, *self.more_problems(tiles)]
 
     def whole_problem(self, tiles: Tiles) -> Problem:
-        """Return the exercise's own problem of whole tiles, or one row of two blocks, three tiles along k."""
+        """Return the exercise's own problem of whole tiles, or else two blocks in a row, k of three tiles."""
         BM, BN, BK = tiles.block_tile
         return self.whole_problems.get(tiles) or Problem(BM, 2 * BN, 3 * BK, row_multiple=self.row_multiple)
 
     def ragged_problem(self, tiles: Tiles) -> Problem:
-        """Return a problem whose sizes are no multiples of the tiles'."""
+        """Return a problem whose sizes are not multiples of the tiles' sizes."""
         m, n = self.geometry(tiles).ragged()
         depth = tiles.block_tile[2] + 1
         return Problem(m, n, depth, alpha=1.5, beta=-0.5, padding=3, row_multiple=self.row_multiple)

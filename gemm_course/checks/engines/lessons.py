@@ -1,7 +1,7 @@
-"""What else a kernel with the right numbers must do: no float64, few loads, reads and barriers.
+"""Checks that a kernel with the right numbers does no needless work, such as float64 or repeated loads.
 
 A lesson takes a trial on whole tiles, and raises Refused if the kernel does more than it needs to. An
-exercise lists its own, such as ``lessons=(*STANDARD, reads(1.5))``.
+exercise lists its own lessons, such as ``lessons=(*STANDARD, reads(1.5))``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ Lesson = Callable[[GemmTrial], None]
 
 
 def check_tiles_used(*trials: GemmTrial) -> None:
-    """Raise NothingYet for a stub: it fills the tiles, no thread reads them, and C is not in its source."""
+    """Raise NothingYet for a stub.
+
+    A stub may fill the tiles, but no thread reads them or stores into C, nor is C in its source.
+    """
     trial = trials[0]
     works = trial.shared_reads or trial.lanes("store", "C")
     if not works and not trial.written.elements(trial.own_name("C")):
@@ -60,7 +63,7 @@ def no_float64(trial: Trial) -> None:
 
 
 def no_number_beside(trial: GemmTrial) -> None:
-    """Refuse `A[...] if ... else 0.0`: the bare zero makes a float64 of A's element, and back again."""
+    """Refuse `A[...] if ... else 0.0`: the bare zero turns A's element into a float64 and back again."""
     found = number_beside(trial.written, [trial.own_name(name) for name in "AB"])
     if found is None:
         return
@@ -87,7 +90,7 @@ def not_in_shared(trial: GemmTrial) -> None:
 
 
 def stored_once(trial: GemmTrial) -> None:
-    """Refuse accumulators in C: it must not be read where beta is 0, and must be stored once."""
+    """Refuse accumulators that are kept in C: C is then loaded where beta is 0, or stored more than once."""
     q = trial.problem
     if trial.lanes("load", "C") or trial.lanes("store", "C") > q.m * q.n:
         raise Refused(
@@ -121,9 +124,10 @@ def reads(
     least: float | Callable[[Tiles], float],
     advice: str = "What several results need, a thread reads once, into a variable of its own.",
 ) -> Lesson:
-    """Return a lesson: at most ``least`` (or least(tiles)) reads of shared memory per multiply-add.
+    """Return a lesson that allows at most ``least`` reads of shared memory per multiply-add.
 
-    The refusal names the arrays that are read too often, how often and where. advice: its last sentences.
+    least: a number, or tiles -> a number. The refusal names the arrays that are read too often, how often and
+    where, and ends with ``advice``.
     """
 
     def lesson(trial: GemmTrial) -> None:
@@ -163,7 +167,7 @@ def _times(rows: pd.DataFrame) -> float:
 
 
 def _reads_of_a_thread(trial: GemmTrial):
-    """Return what thread 0 reads of one pair of tiles: (name, rows of the trace) of each shared array."""
+    """Return thread 0's reads of one pair of tiles, as (name, rows of the trace) for each shared array."""
     one_tile = trial.problem.but(k=trial.tiles.block_tile[2])
     watch = Watch(warp=0, local=False)
     traced = try_on(trial.kernel, trial.geometry, one_tile, tiles=trial.tiles, watch=watch)
@@ -173,9 +177,9 @@ def _reads_of_a_thread(trial: GemmTrial):
 
 
 def barriers(per_tile: int, explain: Callable[[GemmTrial, int, int], str | None] | None = None) -> Lesson:
-    """Return a lesson: at most this many barriers per tile along k.
+    """Return a lesson that allows at most this many barriers per tile along k.
 
-    explain: (trial, barriers executed per block, tiles) -> what a special number of them means, or None.
+    explain: (trial, barriers executed per block, tiles) -> what this number of barriers means, or None.
     """
 
     def lesson(trial: GemmTrial) -> None:

@@ -1,4 +1,4 @@
-"""Likely mistakes in a tiled kernel, each known by the result it computes."""
+"""Predicts the results of likely mistakes in a tiled kernel, by which they are recognised."""
 
 from collections.abc import Callable, Sequence
 
@@ -84,7 +84,7 @@ def only_stored(block: tuple[int, int], row: Test | None = None, column: Test | 
 
 
 def among(places: Sequence[int]) -> Test:
-    """Return a condition for :func:`only_stored`: the places that are in ``places``."""
+    """Return a condition for :func:`only_stored` that holds for these places alone."""
     return lambda place: np.isin(place, list(places))
 
 
@@ -92,10 +92,10 @@ def among(places: Sequence[int]) -> Test:
 
 
 def along_k(width: int, name: str) -> tuple[Mistake, ...]:
-    """Return the mistakes in the loop over k, in tiles `width` deep; `name` is what the kernel calls that."""
+    """Return the mistakes in the loop over k for tiles `width` deep; `name` is the kernel's word for it."""
 
     def first_of_k(length):
-        """Predict C from only the first `length(q)` steps along k; None where these are all."""
+        """Predict C from only the first `length(q)` steps along k; None where there are no others."""
         return lambda q: None if length(q) >= q.k else result(q, q.A[:, : length(q)] @ q.B[: length(q)])
 
     def last_tile(q):
@@ -135,7 +135,7 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
         return result(q, q.AB + q.A[:, old] @ q.B[old])
 
     def counted_in_tiles(q):
-        """Compute C where each tile begins one step along k after the one before."""
+        """Compute C where each tile begins only one step along k after the tile before."""
         tiles, p = -(-q.k // width), np.arange(q.k)
         times = [np.count_nonzero((p[:tiles] <= at) & (at < p[:tiles] + width)) for at in p]
         return result(q, q.A * times @ q.B) if tiles > 1 else None

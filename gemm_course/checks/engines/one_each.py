@@ -1,4 +1,4 @@
-"""Kernels whose threads compute one element of `out` each: all right, stored once, nothing beside them."""
+"""Checks kernels whose threads compute one element of `out` each, and store each element once."""
 
 import re
 from collections import Counter
@@ -25,9 +25,9 @@ ONE_INDEX = {
 
 
 def try_one_each(kernel: Any, names: tuple[str, ...], block: tuple, *inputs, out: np.ndarray, about: str):
-    """Launch whole blocks that cover ``out``, x over its last axis.
+    """Launch enough blocks to cover ``out``, with x along its last axis; refuse a kernel that cannot be run.
 
-    names: of the inputs and, last, of out. Raises Refused where the kernel cannot be run.
+    names: the names of the kernel's arguments, first of the inputs and last of ``out``.
     """
     grid = tuple(-(-size // threads) for size, threads in zip(out.shape[::-1], block))
     try:
@@ -37,7 +37,7 @@ def try_one_each(kernel: Any, names: tuple[str, ...], block: tuple, *inputs, out
 
 
 def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
-    """Return why a kernel cannot run that treats many elements, or both indices, as one value."""
+    """Return why a kernel cannot run, in words for those who write as for NumPy, or in the emulator's."""
     written = Written(kernel)
     if name := re.match(r"the name ([A-Za-z]) is not defined", refused.message, re.IGNORECASE):
         return f"{refused.message} {_what_it_knows(written, name[1])}"
@@ -70,16 +70,17 @@ def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
 
 
 def _what_it_knows(written: Written, name: str) -> str:
-    """Return what a kernel has in place of a name that nobody gave it: an array, or a size."""
+    """Return what a kernel can use in place of an undefined name: its arguments, or an array's shape."""
     given = ", ".join(f"`{parameter}`" for parameter in written.parameters)
     known = f"A kernel knows its arguments, {given}, and what it computes from them."
     return known if written.elements(name) else f"{known} An array knows its size: `out.shape`."
 
 
 def hold_to_one_each(trials: Sequence[Trial], expected: Callable[[Trial], Any], explain: Explain) -> None:
-    """Refuse launches that do not store each element of `out` once, with the value that ``expected`` has.
+    """Refuse a kernel unless each launch stores each element of `out` once, with its right value.
 
-    explain: (trial, where) -> what wrong elements or strays mean in this exercise, or None.
+    expected: trial -> the right `out`. explain: (trial, where) -> what wrong elements, or stores outside of
+    `out`, mean in this exercise, or None.
     """
     if all(trial.report.accesses.empty and not trial.report.errors for trial in trials):
         raise nothing_happens(trials[0].kernel)
@@ -129,7 +130,7 @@ def _renamed(trial: Trial) -> str:
 
 
 def _all_by_all(trial: Trial, counted: str) -> str:
-    """Return what lets every thread store everything: a slice, or else a loop."""
+    """Return a message that says by what every thread stores all of `out`: a slice, or else a loop."""
     for store in trial.written.stores():
         if store.is_slice:
             return (
@@ -204,7 +205,7 @@ def _refuse_guard(trial: Trial, where: str) -> None:
 
 
 def _owner(trial: Trial, place: list[int]) -> str:
-    """Return whose element this is, in a sentence."""
+    """Return a sentence that says which thread an element belongs to."""
     sizes = list(zip(place[::-1], trial.block))
     thread, block = tuple(at % size for at, size in sizes), tuple(at // size for at, size in sizes)
     if len(place) == 1:

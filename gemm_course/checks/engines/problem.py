@@ -1,4 +1,4 @@
-"""Matrix products that expose mistakes: ragged sizes, padding full of NaN, an old C that must not be read."""
+"""Makes products that expose mistakes: ragged sizes, padding full of NaN, an old C that must not be read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -6,18 +6,19 @@ from functools import cached_property
 
 import numpy as np
 
-# Two NaN with different bits. A result computed from the first never looks like the second, an untouched C.
+# The bits of these NaN differ, so that a result computed from PADDING never looks like an untouched C.
 PADDING, PADDING_OF_C = np.array([0x7FC0BAD0, 0x7FC0C0DE], np.uint32).view(np.float32)
 EPSILON = float(np.finfo(np.float32).eps)
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Blocks of ``block`` = (x, y) threads, x over the "rows" or the "columns" of C.
+    """The launch of a GEMM kernel, as far as it says which thread computes which elements of C.
 
-    each: rows and columns of C that lie side by side and belong to one thread. covers: rows and columns of C
-    that a block covers, if they do not follow from ``block`` and ``each``. owner_of: (row, col) -> the thread
-    that computes it, in words, if that does not follow from them.
+    block: threads (x, y) of a block. x_over: whether x runs over the "rows" or the "columns" of C. each: rows
+    and columns of C that lie side by side and belong to one thread. covers: rows and columns of C that a
+    block covers, if they do not follow from ``block`` and ``each``. owner_of: (row, col) -> the thread of
+    that element, in words, if it does not follow from the other fields.
     """
 
     block: tuple[int, int]
@@ -68,11 +69,11 @@ def _ragged(size: int, blocks: int) -> int:
 
 @dataclass(frozen=True)
 class Problem:
-    """One product C = alpha * A @ B + beta * C, with inputs that are the same each time it is asked for.
+    """A product C = alpha * A @ B + beta * C. Equal problems have equal inputs.
 
     padding: columns of NaN beyond the matrix in B's array; if it is not 0, A's has one more and C's two more.
     spare_rows: rows beyond the matrix, full of NaN. row_multiple: every row's length is a multiple of
-    this; the rest of the row is NaN. old_c: "random", or "nan" for one that must not be read.
+    this number; the rest of the row is NaN. old_c: "random", or "nan" for a C that must not be read.
     """
 
     m: int
@@ -129,7 +130,7 @@ class Problem:
 
     @cached_property
     def tolerance(self) -> np.ndarray:
-        """What rounding in float32, in any order of the sum, may cost each element."""
+        """How far rounding in float32 may put each element off, whatever the order of its sum."""
         size = abs(self.alpha) * (abs(self.A) @ abs(self.B)) + abs(self.beta) * np.nan_to_num(abs(self.C))
         return (self.k + 4) * EPSILON * size + 1e-30
 
@@ -183,6 +184,6 @@ def adversarial(geometry: Geometry, depth: int = 6) -> list[Problem]:
 
 
 def square(geometry: Geometry, depth: int = 6) -> Problem:
-    """Return a problem with m = n = k in whole blocks: swapped indices stay inside, and can be named."""
+    """Return a problem with m = n = k in whole blocks, where swapped indices stay inside the arrays."""
     rows, columns = geometry.rows_and_columns
     return Problem(*(3 * [int(np.lcm.reduce([rows, columns, depth if depth > 1 else 1]))]))

@@ -1,8 +1,8 @@
-"""Do a kernel's local arrays stay in registers? NVIDIA's compiler decides where it is installed.
+"""Checks that a kernel's local arrays stay in registers, as NVIDIA's compiler has it if it is installed.
 
-It compiles the kernel with the most results per thread, once all else about the answer is right. That takes
-0.3 to 2 seconds, and twice as long again to find the lines of an array that leaves the registers. Where the
-compiler is missing, the emulator's advice decides, which follows the source alone
+The compiler gets the kernel with the most results per thread, once all else about the answer is right. To
+compile takes 0.3 to 2 seconds, and twice as long again to find the lines of an array that leaves the
+registers. Where the compiler is missing, the emulator's advice decides, which follows the source alone
 (:mod:`lockstep.types.local_indices`); tests/checks/test_registers.py compares the two.
 """
 
@@ -22,7 +22,8 @@ from lockstep import Finding, active
 from .trial import Trial
 
 CAPABILITY = (9, 0)
-LOCAL = "local memory"  # the kind of instruction
+# The disassembly gives this kind to instructions that use local memory.
+LOCAL = "local memory"
 WHY = (
     "A register has no address: the compiler must know which element each access means. Let loops over the "
     "array run a constant number of times, and index it with their variables."
@@ -34,9 +35,9 @@ Why = Callable[[list[int], list[str]], tuple[str, int] | None]
 def kept_in_registers(trial: Trial, why: Why | None = None, sizes: str = "") -> str:
     """Raise Refused if a local array leaves the registers; return what is known about it, as a sentence.
 
-    "" for a kernel without local arrays. why: (lines that are to blame, names of the arrays) -> the reason
-    and its line, or None for the usual words. sizes: what was compiled, in words, such as "R = 16"; the
-    trial's own if left out.
+    The sentence is "" for a kernel without local arrays. why: (lines that are to blame, names of the arrays)
+    -> the reason and its line, or None for the usual words. sizes: what was compiled, in words, such as
+    "R = 16"; the trial's own sizes if left out.
     """
     arrays = _local(trial)
     if not len(arrays):
@@ -84,7 +85,8 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
     except CannotCompile as reason:
         raise Refused(f"On the emulator the result is right. But {reason}", f"{trial.about}.") from None
     how = f"compiled for an H200 (compute capability {'.'.join(map(str, CAPABILITY))}) with {sizes}"
-    if used.local_bytes <= used.spilled_bytes:  # only single values are spilled, no array is there
+    # Only spilled values are then in local memory, and no array.
+    if used.local_bytes <= used.spilled_bytes:
         return f"C{how[1:]}, the kernel takes {_taken(used)}."
     rows, advised = _own_rows(trial), _advice(trial)
     if not advised and not any(map(_is_computed, rows)) and trial.written.calls("print"):
@@ -93,7 +95,8 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
             f"{used.local_bytes} bytes of local memory: take it out before you time the kernel."
         )
     lines = _lines(rows)
-    if advised:  # the machine code has lines only, and a line may use several arrays
+    # The machine code knows lines only, and a line may use several arrays. So the advice names the arrays.
+    if advised:
         names, lines = _names(advised), [finding.line for finding in advised]
     else:
         names = _accessed_in(trial, lines) or names
@@ -118,7 +121,10 @@ def _own_rows(trial: Trial) -> list[Instruction]:
 
 
 def _is_computed(row: Instruction) -> bool:
-    """Return whether the address is computed; one that the compiler knows is an offset from R1, the stack."""
+    """Return whether an instruction's address is computed.
+
+    An address that the compiler knows is an offset from R1, the stack pointer.
+    """
     return not re.search(r"\[R1\b", row.text)
 
 

@@ -1,4 +1,4 @@
-"""Products with a ring of tiles, a thread per element of C: a launch, and what its loop over tiles says."""
+"""Tries kernels with a ring of tiles and a thread per element of C, and reads their loop over tiles."""
 
 import inspect
 from dataclasses import dataclass
@@ -11,16 +11,18 @@ from gemm_course.checks.core import Call, Part, Refused
 
 from .trial import Trial, try_kernel
 
-T = 16  # rows and columns of a tile, of a block's threads and of its part of C
-FROM_FLOAT32 = 6e-8  # relative error of one addition
+# A tile, the threads of a block and the block's part of C all have T rows and T columns.
+T = 16
+# One addition in float32 is off by no more than this part of its result.
+FROM_FLOAT32 = 6e-8
 COPIES = ("fetch", "cp_async4", "cp_async16")
 
 
 @dataclass(kw_only=True)
 class RingTrial(Trial):
-    """One product C = A @ B with the learner's kernel; each block computes a tile of C."""
+    """A product C = A @ B by the learner's kernel; each block computes a tile of C. shape: (m, n, k)."""
 
-    shape: tuple[int, int, int]  # m, n, k
+    shape: tuple[int, int, int]
 
     @property
     def tiles(self) -> int:
@@ -57,7 +59,10 @@ class RingTrial(Trial):
 
 
 def try_ring(kernel: Any, names: tuple[str, ...], m: int, n: int, k: int, choice: str = "") -> RingTrial:
-    """Launch a block of T by T threads per tile of C. names: the kernel's arguments among these."""
+    """Launch a block of T by T threads per tile of C.
+
+    names: the kernel's arguments, among m, n, k, A, B and C. choice: the factory's argument, in words, or "".
+    """
     rng = np.random.default_rng((m, n, k))
     A, B = (rng.uniform(-2, 2, shape).astype(np.float32) for shape in ((m, k), (k, n)))
     given = {"m": m, "n": n, "k": k, "A": A, "B": B, "C": np.full((m, n), np.nan, np.float32)}
@@ -72,15 +77,15 @@ def try_ring(kernel: Any, names: tuple[str, ...], m: int, n: int, k: int, choice
 
 
 class TileLoop:
-    """Where the loop over tiles of a kernel waits, has a barrier, asks for copies and reads tiles.
+    """A kernel's loop over tiles, as its source has it: where it waits, asks for copies and reads tiles.
 
-    Lines are those of the source; what a loop before it does, such as the first copies, is left out.
+    Lines are numbered as in the source. Other loops, such as the one for the first copies, are left out.
     """
 
     def __init__(self, trial: RingTrial):
         self.kernel, loops = trial.kernel, trial.written.loops
         self.loop: Part = max(loops, key=lambda loop: len(loop.lines), default=Part())
-        # Such a loop asks for the first copies.
+        # A loop that stands outside asks for the first copies.
         self.outside = [loop for loop in loops if loop not in self.loop.loops]
 
     def lines(self, *names: str) -> list[int]:
@@ -103,7 +108,7 @@ class TileLoop:
         return [call for call in self.loop.calls("cp_async_wait") if call.args]
 
     def end_of(self, line: int) -> int:
-        """Return the last line of the loop within this one that has this line, or the line itself."""
+        """Return the last line of the inner loop that this line stands in, or the line itself."""
         inner = (loop.lines for loop in self.loop.loops if loop != self.loop)
         return max((lines[-1] for lines in inner if line in lines), default=line)
 
@@ -111,7 +116,8 @@ class TileLoop:
         known = inspect.getclosurevars(self.kernel.py_func)
         try:
             return int(eval(text, {}, {**known.globals, **known.nonlocals}))
-        except Exception:  # its value is not known before the launch
+        except Exception:
+            # The value is not known before the launch.
             return None
 
 
@@ -119,7 +125,7 @@ class TileLoop:
 
 
 def refuse_wrong_numbers(trial: RingTrial, ahead: int = 1) -> None:
-    """Refuse wrong numbers, and name what became of tiles along k. ahead: tiles fetched before the loop."""
+    """Refuse wrong numbers, and say which tiles along k are missing. ahead: tiles fetched before the loop."""
     if not trial.wrong.any():
         return
     if trial.nothing_stored:

@@ -1,4 +1,4 @@
-"""Mistakes in a GEMM kernel that its source shows at a glance, where the result alone would mislead."""
+"""Finds mistakes in the source of a GEMM kernel, where the result alone would mislead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAKE_ARRAYS = ("zeros", "empty", "ones", "full", "array")
 
 
 def refuse_numpy_arrays(kernel: Any) -> None:
-    """Refuse an accumulator that is an array of NumPy's, for kernels that need one number only."""
+    """Refuse a kernel that makes a NumPy array for its sum, where one number is enough."""
     for call in Written(kernel).calls(*(f"np.{name}" for name in MAKE_ARRAYS)):
         raise Refused(
             f"`{call.text}` makes an array, and a kernel cannot use NumPy's. One sum is one number: `acc = "
@@ -23,7 +23,7 @@ def refuse_numpy_arrays(kernel: Any) -> None:
 
 
 def bits_compared(written: Written) -> Iterator[tuple[Comparison, Operation, str]]:
-    """Yield each comparison with a `&` or `|` beside its sign, that operation, and the word to write."""
+    """Yield each comparison that has a `&` or `|` on one side, that operation, and `and` or `or` instead."""
     for comparison in written.comparisons:
         for side in comparison.sides:
             if isinstance(side, Operation) and side.sign in ("&", "|"):
@@ -31,7 +31,7 @@ def bits_compared(written: Written) -> Iterator[tuple[Comparison, Operation, str
 
 
 def tied_by_bits(kernel: Any) -> Refused | None:
-    """Return a refusal of `row < m & col < n`, where `&` comes before `<`; None without such a line."""
+    """Return a refusal of `row < m & col < n`, where Python does `&` before `<`; None without such a line."""
     for comparison, tied, word in bits_compared(Written(kernel)):
         bracketed = comparison.text.replace(tied.text, f"({tied.text})", 1)
         return Refused(

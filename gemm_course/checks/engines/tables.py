@@ -1,4 +1,4 @@
-"""Answers that are numbers or small functions: compared case by case, the likely slip named."""
+"""Checks answers that are numbers or small functions, case by case, and names the likely slip."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ from gemm_course.checks.core import (
 
 @dataclass(frozen=True)
 class Slip:
-    """A likely mistake: ``message`` is shown if ``answer`` equals the learner's answer in every case."""
+    """A likely mistake: ``message`` is shown if ``answer`` gives the learner's answer in every case."""
 
     message: str
     answer: Callable[..., Any]
@@ -33,7 +33,10 @@ class Slip:
 
 @dataclass(frozen=True)
 class Part:
-    """Some of an answer's numbers, judged by themselves: their name, their place, their slips."""
+    """A part of an answer that is judged by itself, such as one of several numbers.
+
+    where: the index of the part in the answer, or None for all of it. slips: likely mistakes in this part.
+    """
 
     name: str
     where: int | slice | None
@@ -106,7 +109,8 @@ def _several(names: Sequence[str], read_part: Callable[[Any, str], Any]) -> Call
     return read
 
 
-Place = tuple[int, int]  # row and column
+# A place is (row, column).
+Place = tuple[int, int]
 
 
 def places(answer: Any) -> list[Place]:
@@ -125,7 +129,8 @@ def places(answer: Any) -> list[Place]:
 
 def _place(item: Any) -> Place:
     if type(item) is tuple and len(item) == 2 and type(item[0]) is type(item[1]) is int:
-        return item  # no further checks are made, since an answer may have a million places
+        # An answer may have a million places, so a plain pair skips the slower checks below.
+        return item
     parts = list(item) if isinstance(item, (*_SEQUENCES, Iterator)) else []
     if any(isinstance(part, _SEQUENCES) for part in parts):
         raise Refused(
@@ -176,9 +181,10 @@ def _not_all_right(cases: Sequence[tuple], answers: Sequence) -> str:
 
 
 def names_without_effect(*parameters: str) -> Callable[[Sequence[tuple], Sequence], str]:
-    """Return a function that names parameters without effect in answers that no slip explains.
+    """Return an ``otherwise`` for tables: it names the parameters that have no effect on the answers.
 
-    The right answer must depend on all of them. A parameter is judged only if some cases differ in it alone.
+    The right answer must depend on all of the parameters. A parameter is judged only if some cases differ in
+    that one alone.
     """
 
     def otherwise(cases: Sequence[tuple], answers: Sequence) -> str:
@@ -193,7 +199,7 @@ def names_without_effect(*parameters: str) -> Callable[[Sequence[tuple], Sequenc
 
 
 def _is_idle(answers: dict[tuple, Any], place: int) -> bool:
-    """Return whether some cases differ at this place alone, and their answers never do."""
+    """Return whether some cases differ at this place alone, but never their answers."""
     seen: dict[tuple, Any] = {}
     for case, answer in answers.items():
         others = (*case[:place], *case[place + 1 :])
@@ -230,8 +236,8 @@ def table_exercise(
     judged one by one, each with its own slips. read, show, difference, otherwise, if_none: as in
     :func:`hold_to_table`.
 
-    The checker has the decorated function's name. The docstring, which should begin with the learner's call,
-    is the checker's as well. It keeps the function as ``right`` and all slips as ``slips``.
+    The checker has the name and the docstring of the decorated function; the docstring should begin with the
+    learner's call. The checker keeps the function as ``right`` and all slips as ``slips``.
     """
     compared = {"read": read, "show": show, "difference": difference, "if_none": if_none}
 
@@ -273,7 +279,7 @@ def _remembering(right: Callable) -> Callable:
 
 
 def _in_whole_answer(slip: Slip, part: Part, right: Callable) -> Slip:
-    """Return the slip in this part of an answer that is right in its other parts."""
+    """Return a slip for the whole answer: this part has the mistake, and all other parts are right."""
     return Slip(slip.message, lambda *case: part.put_into(right(*case), slip.answer(*case)))
 
 
@@ -295,7 +301,7 @@ def hold_to_table(
     read: turns an answer into what is compared, or raises Refused where it is of the wrong kind. show: a case
     in words. difference: (case, answer, right answer) -> where they differ first, a sentence. otherwise:
     (cases, answers) -> what is wrong where no slip fits, or None to accept it. if_none: (case, right answer)
-    -> what is wrong if it has no answer, while others have. part: compare this part of the answer alone.
+    -> what is wrong where this case has no answer and others have. part: compare this part of answers alone.
     """
     show = show or (lambda case: f"{name_of(function)}({', '.join(map(repr, case))})")
     truths = [part.of(right(*case)) for case in cases]
@@ -304,7 +310,8 @@ def hold_to_table(
     first = _first_wrong(answers, truths)
     if first is None and len(answers) == len(cases):
         return
-    if first is None:  # a wrong answer explains more than a later failure
+    # A wrong answer explains more than a later failure, so a failure is told only without one.
+    if first is None:
         some = any(map(_is_answer, outcomes))
         failed = len(answers) if some else len(outcomes) - 1
         refused = outcomes[failed]
@@ -329,17 +336,19 @@ def _gives(slip: Slip, cases: Sequence[tuple], answers: Sequence) -> bool:
     """Return whether a slip gives these answers; False if it fails in some case."""
     try:
         return all(slip.answer(*case) == answer for case, answer in zip(cases, answers))
-    except Exception:  # a learner must never see the failure of a slip
+    except Exception:
+        # A learner must never see the failure of a slip.
         return False
 
 
 def _outcomes(function: Callable, cases: Sequence[tuple], read: Callable[[Any], Any], part: Part) -> list:
-    """Return the answer to each case, or the Refused in its place, up to a failure other than NothingYet."""
+    """Return the answer or the NothingYet of each case. Any other Refused ends the list."""
     outcomes = []
     for case in cases:
         try:
             outcomes.append(part.of(call(function, *case, read=read)))
-        except NothingYet as nothing:  # a stub has no answer in any case
+        except NothingYet as nothing:
+            # The next cases tell a stub from a function that answers only some cases.
             outcomes.append(nothing)
         except Refused as refused:
             return [*outcomes, refused]
@@ -355,7 +364,7 @@ def _first_wrong(answers: Sequence, truths: Sequence) -> int | None:
 
 
 def hold_to_number(answer: Any, right: int, known: dict[int, str], otherwise: str) -> None:
-    """Raise Refused unless ``answer`` is ``right``; ``known``: wrong numbers and what they stand for."""
+    """Raise Refused unless ``answer`` is ``right``. known: wrong numbers and what each stands for."""
     if isinstance(answer, bool) or not isinstance(answer, (int, float, np.integer, np.floating)):
         raise Refused(f"The answer must be a number; this is `{answer!r}`.")
     if answer == right:

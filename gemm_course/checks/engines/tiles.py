@@ -1,12 +1,12 @@
-"""The tile choices that a factory is called with, in order and by name."""
+"""Defines the choices of tile sizes with which factories are called."""
 
 from __future__ import annotations
 
 
 class Tiles:
-    """One choice of sizes, such as ``Tiles(BM=64, BN=64, BK=8, TM=8)``; each is an attribute.
+    """A choice of sizes, such as ``Tiles(BM=64, BN=64, BK=8, TM=8)``; each size is an attribute.
 
-    Equal choices are equal and hash alike. In words: "BM = 64, BN = 64, BK = 8, TM = 8".
+    Choices are equal if their names and sizes are. As text a choice is "BM = 64, BN = 64, BK = 8, TM = 8".
     """
 
     def __init__(self, **sizes: int):

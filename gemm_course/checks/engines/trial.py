@@ -1,4 +1,4 @@
-"""One launch of a learner's kernel: what went in, what came out, what the emulator counted and found."""
+"""Launches a learner's kernel, and keeps its arguments and what the emulator counted and found."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 @dataclass(kw_only=True)
 class Trial:
-    """One launch; ``names`` are the course's names of the arguments, the learner may have others.
+    """A launch of a learner's kernel.
 
-    before, after: the arguments by the course's names; arrays are copies. about: the launch in words, for
-    messages, such as "With T = 4".
+    names: the course's names of the arguments; the learner may have chosen others. before, after: the
+    arguments before and after the launch, by the course's names. about: the launch in words, for messages,
+    such as "With T = 4".
     """
 
     kernel: Any
@@ -46,7 +47,7 @@ class Trial:
         return parameter_names(self.kernel)[self.names.index(name)]
 
     def line(self, at: Finding | int) -> str:
-        """Return the learner's line of a finding, or of this number, in words."""
+        """Return the learner's line with this number, or the line of a finding, as messages show it."""
         return line_at(self.kernel, at if isinstance(at, (int, np.integer)) else at.line)
 
     # ---- what was counted ---------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ class Trial:
         return self.total("sectors", op, *names)
 
     def accesses(self, op: str, name: str | None = None) -> pd.DataFrame:
-        """Return the report's rows for an argument, or for shared memory (None), a line and array each."""
+        """Return the report's rows of loads or stores of one argument, or else of shared memory."""
         rows = self.report.accesses
         rows = rows[rows["op"] == op]
         if name is None:

@@ -1,4 +1,4 @@
-"""Products by Tensor Cores, one warp per 16 by 16 tile of C: a launch, and what a right kernel is held to."""
+"""Tries kernels in which each warp computes a tile of C by Tensor Cores, and says what is wrong."""
 
 import inspect
 from dataclasses import dataclass
@@ -13,17 +13,23 @@ from lockstep import Finding
 
 from .trial import Trial, try_kernel
 
-SIDE = 16  # rows and columns of a tile of C, steps along k of a fragment
-UNTOUCHED = np.array(0x7FC0C0DE, np.uint32).view(np.float32)  # a NaN with bits of its own
-FROM_FLOAT32 = 6e-8  # relative error of one addition
+# A tile of C has 16 rows and columns, and a fragment of A or B has 16 steps along k.
+SIDE = 16
+# The bits of this NaN are unlike any result's, and show where nothing was stored.
+UNTOUCHED = np.array(0x7FC0C0DE, np.uint32).view(np.float32)
+# One addition in float32 is off by no more than this part of its result.
+FROM_FLOAT32 = 6e-8
 
 
 @dataclass(kw_only=True)
 class WarpTrial(Trial):
-    """One product with the learner's kernel, C = A @ B; each block is a warp and computes a tile."""
+    """A product C = A @ B by the learner's kernel; each block is a warp and computes a tile of C.
 
-    shape: tuple[int, int, int]  # m, n, k
-    side: int = SIDE  # rows and columns of C that are a block's
+    shape: (m, n, k). side: rows and columns of a block's tile.
+    """
+
+    shape: tuple[int, int, int]
+    side: int = SIDE
 
     @property
     def got(self) -> np.ndarray:
@@ -75,7 +81,8 @@ def try_warps(
     """Launch a warp per tile of C. Raises Refused where the kernel cannot be run.
 
     names: the kernel's arguments, among m, n, k, A, B and C. beside: extra rows and columns of C's array.
-    choice: what the kernel's factory was called with, such as "PAD = 8". side: of a warp's tile of C.
+    choice: what the kernel's factory was called with, such as "PAD = 8". side: rows and columns of
+    a warp's tile.
     """
     rng = np.random.default_rng((m, n, k))
     A, B = (rng.uniform(-2, 2, shape).astype(np.float16) for shape in ((m, k), (k, n)))
@@ -95,7 +102,7 @@ def tiles_transposed(matrix: np.ndarray) -> np.ndarray:
 
 
 def calls_of(kernel: Any, name: str) -> list[Call]:
-    """Return the calls in a kernel's source of functions with ``name`` in theirs."""
+    """Return the calls in a kernel's source of all functions whose names contain ``name``."""
     return [call for call in Written(kernel).calls() if name in call.name]
 
 
@@ -114,7 +121,7 @@ def filled_from(kernel: Any, name: str) -> set[str]:
 
 
 def passed(kernel: Any, name: str, place: int) -> list[str]:
-    """Return what stands in one place of each call of that name."""
+    """Return the argument at one place, as text, of each call that :func:`calls_of` finds."""
     return [call.at(place) for call in calls_of(kernel, name) if len(call.args) > place]
 
 
@@ -276,7 +283,8 @@ def check_findings(trial: WarpTrial) -> None:
 def _in_words(trial: WarpTrial, finding: Finding) -> str:
     before = WORDS.get(finding.kind, "")
     if finding.kind == "misaligned_access" and call_at(trial.kernel, finding.line):
-        return MISALIGNED  # the emulator's message speaks of lanes, and of another multiple
+        # The emulator's message speaks of lanes, and of a multiple that is not a fragment's.
+        return MISALIGNED
     if finding.kind == "uninitialised_read":
         before = _too_early(finding)
     elif finding.kind == "out_of_bounds" and call_at(trial.kernel, finding.line):

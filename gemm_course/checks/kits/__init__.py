@@ -1,4 +1,4 @@
-"""Kernels and parts of kernels that the notebooks hand out: on trial, to be repaired, or ready to be used."""
+"""Holds the kernels that notebooks hand out: to be judged, to be repaired, or ready to be used in parts."""
 
 from .document_v05 import document_v05
 from .fetch_frame import around

@@ -1,4 +1,4 @@
-"""The GEMM kernel around a learner's own fetching of A's tile; the rest is as in the stage `vectorized`."""
+"""Makes a GEMM kernel around a learner's function for A's tile. The rest is as in the stage `vectorized`."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ PAD = 4
 def around(fetch: Callable, BM: int, BN: int, BK: int, TM: int, TN: int):
     """Return a GEMM kernel whose threads call ``fetch(m, k, A, row0, k0, As, tid)`` for every tile of A.
 
-    Blocks of (BN // TN, BM // TM) threads; As is (BK, BM + PAD). Rows of Bs past k are zeros.
+    A block has (BN // TN, BM // TM) threads, and As is (BK, BM + PAD). Rows of Bs past k are zeros.
     """
     THREADS = BM * BN // (TM * TN)
     B_ROWS = THREADS // (BN // 4)

@@ -1,4 +1,4 @@
-"""Four rings of three slots, of which three have a bug: exercise 09.4's suspects."""
+"""Holds the suspects of exercise 09.4: four kernels with a ring of three slots, of which three have a bug."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -14,8 +14,8 @@ SLOTS, T = 3, 16
 def _ring(*, waits: bool = True, pending: int = 1, meets: bool = True, ahead: int = 2) -> Any:
     """Return a kernel (k, A, B, C) with a ring of tiles.
 
-    waits, meets: whether the loop waits for copies, and has a barrier. pending: groups of copies that the
-    wait lets go on. ahead: how many slots after the one that is read the next tile goes.
+    waits: whether the loop waits for copies. meets: whether the loop has a barrier. pending: how many groups
+    of copies the wait leaves under way. ahead: how far the slot to fill lies after the slot that is read.
     """
 
     @cuda.jit(device=True)

@@ -1,4 +1,4 @@
-"""Kernels on trial in notebook 03: document 002's own, and four tiled kernels of which each has one fault.
+"""Holds the suspects of notebook 03: document 002's kernel, and four tiled kernels with one fault each.
 
 Each factory takes the tile's width T and returns a kernel (m, n, k, alpha, A, B, beta, C), launched with
 blocks of T by T threads, x over the columns of C. Every suspect gives the right numbers for many sizes.
@@ -8,7 +8,7 @@ from numba import cuda, float32
 
 
 def document_002(T):
-    """Return document 002's kernel with T for its 2: the second barrier is in the inner loop."""
+    """Return document 002's kernel for any T, not 2 alone. The second barrier is in the inner loop."""
 
     @cuda.jit
     def tile_matrix_multiply(m, n, k, alpha, A, B, beta, C):
@@ -101,7 +101,7 @@ def suspect_c(T):
 
 
 def suspect_d(T):
-    """Return a kernel that clears its tiles once: the last, narrower one leaves old elements behind."""
+    """Return a kernel that clears its tiles only once, so that a narrower last tile keeps old elements."""
 
     @cuda.jit
     def suspect_d(m, n, k, alpha, A, B, beta, C):

@@ -1,4 +1,4 @@
-"""A small kernel of a producer and four consumer warps, around two device functions that play the roles."""
+"""Makes a small kernel of a producer and four consumer warps, around a device function for each role."""
 
 from numba import cuda, float32, uint64
 from numba.types import float16
@@ -21,9 +21,9 @@ from lockstep.intrinsics import (
 
 
 def two_roles(SLOTS, produce, consume):
-    """The kernel (k, A, B, C): C = A @ B for whole tiles of 64 by 64; 160 threads per block.
+    """Return a kernel (k, A, B, C): C = A @ B for whole tiles of 64 by 64, by 160 threads per block.
 
-    A and B are tensor maps with boxes of 64 by 64, C is float32. Shared memory: 16 KB per slot.
+    A and B are tensor maps with boxes of 64 by 64, C is float32. A slot takes 16 KB of shared memory.
     """
 
     @cuda.jit

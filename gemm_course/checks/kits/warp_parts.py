@@ -1,6 +1,6 @@
-"""What notebook 06 taught, ready to be used: loading both tiles by float4, A transposed, and storing results.
+"""Makes device functions of what notebook 06 taught: loads of both tiles by float4, and stores of results.
 
-They are device functions, made for one choice of tiles. Rows of A, B and C start at multiples of 16 bytes.
+The functions are made for one choice of tiles. Rows of A, B and C must start at multiples of 16 bytes.
 """
 
 from types import SimpleNamespace
