@@ -16,8 +16,10 @@ from lockstep import Watch, emulate
 
 ACCESSES = ("As[ty, p]", "Bs[p, tx]", "As[tx, p]")
 BLOCKS = ((32, 32), (16, 16), (8, 8), (8, 32))
-DEPTH = 32  # the number of columns of As, and of rows of Bs
-STEP = 5  # the step along k whose reads are shown
+# As has this many columns, and Bs this many rows.
+DEPTH = 32
+# The picture shows the reads of this step along k.
+STEP = 5
 PADDING = (0, 1, 2, 4, 8)
 
 

@@ -18,8 +18,10 @@ from gemm_course.widgets._costs import cost
 from gemm_course.widgets._gpus import hardware
 from lockstep.limits import LIMITS, MAX_REGISTERS
 
-SWEPT = (9, 0)  # the compute capability of the GPU that the course's own sweep ran on
-_WARP, _UNIT = 32, 8  # threads of a warp, and the multiple in which the compiler gives a thread registers
+# The course's own sweep ran on a GPU of this compute capability.
+SWEPT = (9, 0)
+# A warp has 32 threads, and the compiler gives a thread registers in multiples of 8.
+_WARP, _UNIT = 32, 8
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def at_most(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int])
     The shared memory is what the emulator counts.
     """
     threads, blocks = stage.launch_bounds(tiles)
-    # A kernel that asks for room for more blocks gets room for these.
+    # An SM has no room for more blocks than its threads allow, even if a kernel asks for more.
     blocks = min(blocks, LIMITS[capability].threads // threads)
     registers = most_registers(threads, blocks, capability)
     source = (
@@ -108,7 +110,7 @@ def of_code(code: Compiled, threads: int, how: str) -> Taken:
 
 
 class OfStage:
-    """A stage whose blocks are asked for with any tiles on any GPU."""
+    """A stage, which tells what its blocks take with any tiles on any GPU."""
 
     def __init__(self, stage: Stage):
         self.stage = stage

@@ -22,7 +22,8 @@ from gemm_course.kernels import Stage
 from gemm_course.widgets import _showing
 from gemm_course.widgets._stages import stage_of
 
-_HELD = 200  # the number of explorers of this kernel's functions that are kept
+# Only this many explorers of the kernel's own functions are kept, as each takes memory.
+_HELD = 200
 _THIS_KERNEL = uuid.uuid4().hex[:8]
 _own: OrderedDict[str, Any] = OrderedDict()
 
@@ -33,10 +34,11 @@ class Gone(LookupError):
 
 @dataclass(frozen=True)
 class Call:
-    """A ``see`` function's name, and as JSON its arguments that differ from their defaults."""
+    """A call of a ``see`` function: its name, and as JSON the arguments that differ from their defaults."""
 
     name: str
-    arguments: str  # a JSON object, in which "*" has the arguments of a function that takes any number
+    # The JSON object has the arguments under their names, and those of *args under "*".
+    arguments: str
 
     @property
     def slug(self) -> str:
@@ -80,7 +82,8 @@ def call_of(make: Callable, args: tuple, kwargs: dict) -> Call | None:
             for name, value in bound.arguments.items()
             for key, each in _by_key(parameters[name], value)
         }
-    except (TypeError, ValueError, KeyError):  # KeyError: the stage is the learner's own
+    except (TypeError, ValueError, KeyError):
+        # A KeyError means that the stage is the learner's own.
         return None
     usual = {name: json.dumps(each.default, default=repr) for name, each in parameters.items()}
     given = {name: json.loads(value) for name, value in given.items() if value != usual.get(name)}

@@ -8,7 +8,7 @@ from IPython.display import display
 class Canvas:
     """A display handle that shows one thing at a time, a picture or words.
 
-    It is not a widget. What it shows is saved with the notebook, and is still there when the notebook is
+    A canvas is not a widget. Its content is saved with the notebook, and is still there when the notebook is
     opened again without a kernel.
     """
 

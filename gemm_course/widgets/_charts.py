@@ -22,7 +22,8 @@ from gemm_course.widgets._gpus import left_out, of_gpus, to_measure
 from gemm_course.widgets._gpus import shown as shown_on
 from lockstep import Report, emulate
 
-SIZE = 4096  # the size of the matrices on which TFLOPS are measured
+# TFLOPS are measured on square matrices of this size.
+SIZE = 4096
 
 
 @of_gpus
@@ -56,7 +57,8 @@ def draw_tflops(stages: Sequence[str], on: Place | str, highlight: str | None = 
             note = f"{note}. {words}"
     now = highlight or stages[-1]
     bars = [charts.Bar(name, value, name == now) for name, value in known.items()]
-    if len(bars) == 1 and bars[0].tflops:  # One bar alone says little.
+    # One bar alone says little, so the marks become bars beside it.
+    if len(bars) == 1 and bars[0].tflops:
         bars += [charts.Bar(label, value) for label, value in marks]
         return charts.tflops(bars, _beside(bars), note)
     return charts.tflops(bars, _answer(known), note, lines=marks)

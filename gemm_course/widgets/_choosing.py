@@ -1,7 +1,7 @@
 """Lets a reader choose lines of a machine-code picture, by a script in the page that asks no kernel.
 
-So it answers at once, also when the notebook is opened again without a kernel. Where JupyterLab does not
-trust an output it leaves the script out, and the line that was chosen first stays.
+So the picture answers at once, also when the notebook is opened again without a kernel. JupyterLab leaves
+the script out of an output that it does not trust, and the line that was chosen first stays.
 """
 
 from __future__ import annotations

@@ -22,8 +22,10 @@ from gemm_course.widgets._loop_in_words import busy_clocks
 from gemm_course.widgets._profiled import note
 
 MILLION = "million multiply-adds"
-_CHANGE = ("before the change", "after the change")  # the names of two kernels that have the same name
-LIKE = 0.02  # times whose ratio differs from 1 by less than this are called the same
+# Two kernels that have the same name are shown by these names.
+_CHANGE = ("before the change", "after the change")
+# Times whose ratio differs from 1 by less than this are called the same.
+LIKE = 0.02
 
 Kernel = str | Stage | tuple[str | Stage, Mapping[str, int]] | Compiled | Profile
 
@@ -98,9 +100,8 @@ def _profile(kernel: Kernel, code: Compiled, on: Place) -> Profile | None:
     if isinstance(kernel, Profile):
         return kernel if kernel.measured.get("nanoseconds") else None
     gpu = hardware(on)
-    if (
-        gpu and code.compute_capability != gpu.compute_capability
-    ) or not code.tiles:  # A learner's own kernel has no tiles.
+    # A learner's own kernel has no tiles.
+    if (gpu and code.compute_capability != gpu.compute_capability) or not code.tiles:
         return None
     try:
         return recorded(code.name, parse_tiles(code.tiles), gpu=on)
@@ -212,7 +213,8 @@ def _allowed(work: str, issue: int, needed: float) -> dict[str, str]:
 def _verdicts(measured: Sequence[Profile]) -> list[Verdict]:
     try:
         return [verdict(profile) for profile in measured]
-    except ValueError:  # Too little was measured.
+    except ValueError:
+        # Too little was measured.
         return []
 
 

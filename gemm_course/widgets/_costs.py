@@ -13,12 +13,14 @@ from gemm_course.kernels.parts.block_tile import named
 from gemm_course.widgets._measured import SIZE
 from lockstep import DataDependent, Report, emulate
 
-WIDE = 1024  # the number of columns of the matrices that one block's accesses are counted on
-_KEPT = 4096  # the number of choices that are cached
+# One block's accesses are counted in matrices with this many rows and columns.
+WIDE = 1024
+_KEPT = 4096
 _SUMMED = ("requests", "bytes", "sectors", "wavefronts")
 _KINDS = (("global", "load"), ("global", "store"), ("shared", "load"))
 
-Counts = Mapping[tuple[str, str], Mapping[str, float]]  # the total of each of _SUMMED, for each of _KINDS
+# For each of _KINDS there is the total of each of _SUMMED.
+Counts = Mapping[tuple[str, str], Mapping[str, float]]
 
 
 class Cost:
@@ -131,7 +133,8 @@ def _reads_in_steps_only(stage: Stage) -> bool:
 def _count(stage: Stage, sizes: Mapping[str, int], m: int, n: int, k: int) -> Report:
     """Count the accesses of C (m by n) in matrices whose rows are WIDE elements long."""
     A, B, C = (_zeros(stage.dtype, name) for name in "ABC")
-    if "BLOCKS" in sizes:  # With one block per tile, no tile is cut.
+    # With one block per tile, no tile is cut.
+    if "BLOCKS" in sizes:
         sizes = {**sizes, "BLOCKS": tiles_over(m, sizes["BM"]) * tiles_over(n, sizes["BN"])}
     launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
     standard = (m, n, k, np.float32(1), A, B, np.float32(0), C, *stage.example_extras(m, n))
@@ -139,7 +142,8 @@ def _count(stage: Stage, sizes: Mapping[str, int], m: int, n: int, k: int) -> Re
     shared = stage.shared_bytes(sizes)
     try:
         return emulate(*launch, *problem, shared_bytes=shared, counts_only=True)
-    except DataDependent:  # An index is read from an array, so only a full run knows it.
+    except DataDependent:
+        # An index is read from an array, so only a full run knows the index.
         return emulate(*launch, *problem, shared_bytes=shared)
 
 

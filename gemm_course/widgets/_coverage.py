@@ -19,8 +19,9 @@ from gemm_course.widgets._stages import stage_of
 from lockstep import Watch, emulate
 
 THREAD_TILE = {"TM": 4, "TN": 4}
-BLOCKS = ((16, 16), (16, 32), (32, 16))  # BM, BN
-DEPTHS = (2, 4, 8, 16)  # BK
+# The blocks are (BM, BN), and the depths are BK.
+BLOCKS = ((16, 16), (16, 32), (32, 16))
+DEPTHS = (2, 4, 8, 16)
 _WHY = "it is drawn for small blocks with thread tiles of 4 by 4"
 
 
@@ -35,7 +36,8 @@ def coverage(subject: str | Stage | Callable = "kernel5") -> Explorer | None:
     stage = _stage(subject)
     if not shown("coverage", stage, _has_these_thread_tiles, _WHY):
         return None
-    _filled(stage, BLOCKS[0], 8)  # A learner's function that fails must do so here, before anything is shown.
+    # A learner's function that fails must do so here, before anything is shown.
+    _filled(stage, BLOCKS[0], 8)
     return Explorer(or_words(lambda **chosen: draw(stage, **chosen)), _controls(stage, 8))
 
 

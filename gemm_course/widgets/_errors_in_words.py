@@ -26,7 +26,8 @@ from lockstep import EmulatorError, EmulatorFault, LaunchError, RefusedLine
 _COURSE = str(Path(__file__).parents[1])
 _NOT_THE_LEARNERS = (_COURSE, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 _RAISE = dis.opmap["RAISE_VARARGS"]
-_LONGEST = 60  # the most characters of a value in a sentence
+# A sentence shows no more characters of a value.
+_LONGEST = 60
 
 
 class NotShown(ValueError):

@@ -46,14 +46,15 @@ class Pointing:
     words: str
 
 
-_KEPT = 512  # the number of an explorer's pictures that are cached
-MOST = 1000  # the most states that are stored
+_KEPT = 512
+# Of an explorer with more states, only this many are stored.
+MOST = 1000
 
 Described = Mapping[str, tuple[str, Options, object]]
 
 
 class Explorer:
-    """Controls and the picture that they draw. Pictures are cached.
+    """A set of controls and the picture that they draw. Pictures are cached.
 
     ``actions`` are buttons for what takes a while or changes something, such as a measurement. Each maps a
     label to a function of the controls' values that returns a sentence, and afterwards the picture is drawn

@@ -17,7 +17,8 @@ from lockstep.intrinsics import ROW_MAJOR, unroll, wmma_load_a, wmma_load_b, wmm
 from lockstep.intrinsics import fragments as layouts
 
 SIDE = figure.SIDE
-MMA = {"A": layouts.A, "B": layouts.B}  # the operands of mma.sync
+# These are the layouts of the operands of mma.sync.
+MMA = {"A": layouts.A, "B": layouts.B}
 MATRICES = (("A (float16)", "A"), ("B (float16)", "B"), ("C (float32)", "C"))
 PADS = (0, 8, 16, 24, 32, 40, 48, 56, 64)
 WIDTHS = (16, 32, 64, 128)
@@ -75,7 +76,8 @@ def held(matrix: str) -> figure.Fragment:
     if matrix == "C":
         out = np.zeros((SIDE, SIDE), np.float32)
         emulate(_stores_its_places, 1, 32, out)
-        owner = out.astype(int)  # each number is 8 * lane + place
+        # Each number is 8 * lane + place.
+        owner = out.astype(int)
         elements = [
             [tuple(map(int, np.argwhere(owner == 8 * i + e)[0])) for e in range(8)] for i in range(32)
         ]

@@ -25,7 +25,8 @@ from gemm_course.widgets._explorer import Described, Explorer
 
 CONTROL, LABEL = "on", "measured on"
 TABLE = "lockstep/lockstep/limits.py"
-MAINTAINERS = ("counters", "roofs")  # commands of the package `measuring`
+# These commands belong to the package `measuring`, which only a clone of the course has.
+MAINTAINERS = ("counters", "roofs")
 _remembered: list[Any] = [_calls._made]
 _stamps: dict[str, Any] = {}
 
@@ -129,7 +130,8 @@ def to_measure(what: str, on: Place, command: str) -> str:
 
     ``command`` is one of `gemm-course`, or of `python -m measuring`, which only a clone of the course has.
     """
-    yet = " yet" if on == SHIPPED else ""  # A stage of the ladder will be measured there.
+    # Every stage of the ladder will be measured on the GPU of the course's own records.
+    yet = " yet" if on == SHIPPED else ""
     if command.split()[0] in MAINTAINERS:
         told = f"on that machine, in a clone of the course, `python -m measuring {command}`"
     else:

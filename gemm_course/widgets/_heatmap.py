@@ -14,7 +14,8 @@ from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._gpus import shown
 from gemm_course.widgets._tiles import sliders
 
-_MOST = 9  # the most values of one size that fit side by side with their numbers
+# No more values of one size fit side by side with their numbers.
+_MOST = 9
 OTHERS = ("fixed", "best")
 
 
@@ -34,7 +35,8 @@ def heatmap(
     _check(chosen, down, across, others)
     if others == "best":
         return shown(lambda on: best_of_others(chosen, down, across, on), on)
-    chosen.legal_choices()  # This is slow the first time, so it must not wait for a slider.
+    # The first call is slow, and must not come when a slider moves.
+    chosen.legal_choices()
 
     def draw(on: Place, **sizes: int) -> Picture:
         return with_fixed_sizes(chosen, down, across, sizes, on)

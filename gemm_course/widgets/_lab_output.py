@@ -41,7 +41,8 @@ def bundle(explorer: Any, call: _calls.Call | None) -> dict[str, Any]:
     state = explorer.controls.start()
     picture = explorer.picture(state)
     known = _frames.known(call.slug) if call else None
-    if known and not _same(known["controls"], explorer.controls):  # A learner's GPU can be chosen, too.
+    # The stored frames lack the GPU of a learner who has measured one.
+    if known and not _same(known["controls"], explorer.controls):
         known = None
     spec = dict(known) if known else {"controls": described(explorer.controls), "width": picture.width}
     spec["at"] = explorer.controls.texts(state)

@@ -18,7 +18,8 @@ from gemm_course.widgets import _gpus
 from gemm_course.widgets._costs import WIDE, cost_of_squares
 from gemm_course.widgets._explorer import Explorer
 
-SIZE = 4096  # the size of the matrices on which TFLOPS were measured
+# TFLOPS were measured on square matrices of this size.
+SIZE = 4096
 H200 = SHIPPED.short
 PUBLISHED_ON = ("RTX 3090", "RTX A6000")
 BESIDE = "beside the H200"
@@ -130,7 +131,8 @@ def _cublas(kind: tuple[str, str], gpu: str, place: Place | None) -> float | Non
     if place:
         known = _recorded(place, *kind)["cublas_tflops"].dropna()
         return float(known.median()) if len(known) else None
-    if kind[0] != kind[1]:  # Published kernels accumulate in the dtype of their matrices.
+    if kind[0] != kind[1]:
+        # Published kernels accumulate in the dtype of their matrices.
         return None
     rows = _published(gpu, kind[0])
     rows = rows[rows["stage"] == "cublas"]

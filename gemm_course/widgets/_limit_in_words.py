@@ -20,7 +20,8 @@ def _limit(profile: Profile) -> str:
         return ""
     try:
         return verdict(profile).sentences[0]
-    except ValueError:  # Too little was measured.
+    except ValueError:
+        # Too little was measured.
         return ""
 
 

@@ -20,8 +20,10 @@ from gemm_course.widgets._gpus import of_gpus, shown
 from gemm_course.widgets._labels import labels
 from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unprofiled, unusual_tiles
 
-RUNS = 3  # the most changes of the limit that are told with the kernels' names
-RARE = 1 / 6  # a limit of less than this share of the kernels is told last
+# More changes of the limit than these are told without the kernels' names.
+RUNS = 3
+# A limit of less than this share of the kernels is told last.
+RARE = 1 / 6
 
 
 @of_gpus
@@ -38,9 +40,8 @@ def limits(
     Raise NoProfile, a LookupError, with what is recorded. Raise ValueError for a profile without samples, and
     for an unknown GPU.
     """
-    if kernels and all(
-        isinstance(kernel, Profile) for kernel in kernels
-    ):  # The GPU is settled by the arguments.
+    # Profiles settle the GPU, so none can be chosen.
+    if kernels and all(isinstance(kernel, Profile) for kernel in kernels):
         return draw(kernels, size)
     return shown(lambda on: draw(kernels, size, on), on, having=having)
 

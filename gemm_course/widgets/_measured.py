@@ -17,21 +17,23 @@ from gemm_course.kernels import LADDER, Stage
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._gpus import left_out, remembered
 
-SIZE = 4096  # the size of the square matrices that the sweep measured
+# The sweep measured square matrices of this size.
+SIZE = 4096
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One choice of tiles and what the sweep recorded for it.
+    """A choice of tiles and what the sweep recorded for it.
 
-    ``tflops`` is None if the choice could not be measured.
+    ``tflops`` is None if the choice could not be measured, and ``reason`` then says why, in words.
+    ``shared_bytes`` are the bytes per block, as the driver counts them.
     """
 
     tiles: Mapping[str, int]
     tflops: float | None
     registers: int | None
-    reason: str  # why it could not be measured, in words, or ""
-    shared_bytes: int | None = None  # bytes per block, as the driver counts them
+    reason: str
+    shared_bytes: int | None = None
 
 
 def recorded(stage: Stage, tiles: Mapping[str, int], on: Place = SHIPPED) -> Choice | None:

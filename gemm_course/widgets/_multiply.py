@@ -68,7 +68,8 @@ class Example:
 
 
 WORDS = "Or click on an element of C."
-_STORED = 2048  # the number of stored states of the example whose elements can all be chosen
+# The example whose elements can all be chosen takes this many stored states.
+_STORED = 2048
 _SQUARE = {"BM": 32, "BN": 32, "BK": 8, "TM": 4, "TN": 4}
 EXAMPLES = {
     "": Example(

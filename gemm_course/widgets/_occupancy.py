@@ -22,13 +22,15 @@ from gemm_course.widgets._slots_in_words import busy_in_words
 from lockstep import LaunchError
 from lockstep.limits import LIMITS, profile
 
-OFFERED = ("H200", "A100", "RTX 3090")  # the GPUs for which the ladder's machine code is on record
-_SAME = ("GROUP", "BLOCKS", "CUT")  # sizes that do not change what a block takes
+# The ladder's machine code is on record for these GPUs.
+OFFERED = ("H200", "A100", "RTX 3090")
+# These sizes do not change what a block takes.
+_SAME = ("GROUP", "BLOCKS", "CUT")
 COMPILE = "compile these tiles"
-# Numbers of blocks to leave out of a full SM; 99 is more than it can hold.
+# These numbers of blocks can be left out of a full SM, and no SM holds 99.
 _LEFT_OUT = [*range(9), ("all", 99)]
 LOOKED_UP = "The sliders look them up; only tiles that are not on record need the compiler."
-Capability = tuple[int, int]  # a compute capability
+Capability = tuple[int, int]
 
 
 @explorer

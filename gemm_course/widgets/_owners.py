@@ -12,7 +12,8 @@ from gemm_course.model.owner_maps import WARP, OwnerMap, Place, traced, traced_k
 from gemm_course.widgets._errors_in_words import NotShown, asked, learners_name, made_by, parameters_of, shown
 from gemm_course.widgets._explorer import Explorer, explorer
 
-BLOCK = 64  # rows and columns of the block's tile that is drawn: four warps of 32 by 32
+# The block's tile that is drawn has 64 rows and columns, with four warps of 32 by 32.
+BLOCK = 64
 _TM1 = {"BM": BLOCK, "BN": BLOCK, "BK": 16, "WM": 32, "WN": 32, "TM": 1}
 _V06 = {"BM": BLOCK, "BN": BLOCK, "BK": 16, "WM": 32, "WN": 32, "PAD": 0}
 KERNELS = {
@@ -23,7 +24,8 @@ KERNELS = {
     "warp_tiled: 4 × 8 lanes": ("warp_tiled", {**_V06, "TM": 8, "TN": 4}),
     "warp_tiled: 8 × 8 results": ("warp_tiled", {**_V06, "BN": 2 * BLOCK, "WM": BLOCK, "TM": 8, "TN": 8}),
 }
-_STORED = 1300  # the number of stored states, which include each lane of each kernel
+# With this many stored states, each lane of each kernel is among them.
+_STORED = 1300
 
 
 @explorer
@@ -36,9 +38,8 @@ def owners(mine: Callable | None = None) -> Explorer:
     for the tiles of v06.
     """
     maps = _own_maps(mine) if mine else {name: owner_map(name) for name in KERNELS}
-    first = list(maps)[
-        -1 if mine else 0
-    ]  # a learner's maps begin with the one that has runs in both directions
+    # The last of a learner's maps is shown first, because it has runs in both directions.
+    first = list(maps)[-1 if mine else 0]
     controls = {
         "kernel": ("kernel", list(maps), first),
         "level": ("look at a", figure.LEVELS, "block"),

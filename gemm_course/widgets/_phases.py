@@ -11,7 +11,8 @@ from gemm_course.model.phases import QUICK, SLOW, Moment
 from gemm_course.widgets import _phases_in_words as words
 from gemm_course.widgets._explorer import StepThrough, explorer
 
-TILES = {2: 5, 3: 6, 4: 6}  # each slot is used again, and with two slots one is used a third time
+# With so many tiles several slots are used again, and with two slots one is used a third time.
+TILES = {2: 5, 3: 6, 4: 6}
 SPEEDS = {"quick": QUICK, "slow": SLOW}
 
 
@@ -31,7 +32,8 @@ def phases(mistake: str = model.NO_MISTAKE, slots: int = 2) -> StepThrough:
     return StepThrough(draw, lambda **chosen: len(run(**chosen)), controls, first=_FIRST)
 
 
-_FIRST = 9  # the first step shown without a mistake, in which a phase ends and a warp waits
+# Without a mistake, a phase ends and a warp waits in this step, so the picture begins there.
+_FIRST = 9
 
 
 def draw(step: int, mistake: str, slots: int, copies: str) -> Picture:

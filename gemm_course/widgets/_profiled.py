@@ -13,7 +13,8 @@ from gemm_course.profiles import NoProfile, Profile, recorded
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._gpus import Unmeasured, left_out, to_measure
 
-FEW = 2500  # samples; with fewer, a share can be wrong by a percentage point or more, 1 / (2 √samples)
+# With fewer samples a share can be wrong by a percentage point or more, which is 1 / (2 √samples).
+FEW = 2500
 
 Kernel = str | Stage | Profile | tuple[str | Stage, Mapping[str, int]] | Mapping[str, Mapping[str, int]]
 

@@ -22,10 +22,12 @@ A = np.array([[1, 2, 3, 4], [5, 6, 7, 8], [1, 3, 5, 7], [2, 4, 6, 8]], np.float3
 B = np.array([[2, 3, 1, 4], [4, 5, 2, 3], [6, 7, 3, 2], [8, 9, 4, 1]], np.float32)
 MISSING = {"none": None, "after loading": LOAD, "after computing": ADD}
 BUTTONS = {"after loading": "first, after loading", "after computing": "second, after computing"}
-_BARRIER = {LOAD: 0, ADD: 1}  # counted in the order of the source
+# The barriers are counted in the order of the source.
+_BARRIER = {LOAD: 0, ADD: 1}
 THREADS = [(x, y) for y in range(TILE) for x in range(TILE)]
 NOBODY = "nobody"
-_LATE = 2.2  # how long a thread is held back, in phases
+# A thread is held back for this many phases.
+_LATE = 2.2
 # A thread is held back before its second load or, if no thread waits for it there, its first sum.
 _BEFORE = {None: 2, LOAD: 2, ADD: 1}
 

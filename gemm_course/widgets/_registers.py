@@ -19,9 +19,10 @@ PLANS = {
     "thread_tiled_1d": {"BM": 16, "BN": 32, "BK": 16},
     "thread_tiled_2d": {"BM": 32, "BN": 32, "BK": 8},
 }
-_FIRST = {"thread_tiled_1d": (8,), "thread_tiled_2d": (4, 4)}  # the thread tile that is shown first
+# These thread tiles are shown first.
+_FIRST = {"thread_tiled_1d": (8,), "thread_tiled_2d": (4, 4)}
 _SIZES = (1, 2, 4, 8, 16)
-# The number of threads to choose from with two sizes: one warp, so that all states can be stored.
+# With two sizes only one warp's threads can be chosen, so that all states can be stored.
 _OFFERED = 32
 
 

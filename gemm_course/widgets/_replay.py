@@ -13,7 +13,8 @@ from typing import NamedTuple
 from gemm_course.figures.race import Factor, Gate, Part, Track
 
 LOAD, ADD, HELD = "load", "add", "held"
-Cell = tuple[str, tuple[int, int]]  # a shared array and an element of it
+# A cell is a shared array and an element of that array.
+Cell = tuple[str, tuple[int, int]]
 
 
 class Stored(NamedTuple):
@@ -29,9 +30,8 @@ class Phase:
     """The accesses of a thread between two barriers: the elements that it stores and those that it reads."""
 
     stores: dict[Cell, int] = field(default_factory=dict)
-    reads: list[tuple[Cell, int]] = field(
-        default_factory=list
-    )  # each with the number that it read in lock-step
+    # Each read has the number that it found in lock-step.
+    reads: list[tuple[Cell, int]] = field(default_factory=list)
 
     @property
     def kind(self) -> str:

@@ -25,8 +25,10 @@ from gemm_course.widgets._roofs import (
     tensor_peak,
 )
 
-BEYOND = "beyond the documents"  # the mark of a stage that no document has
-SIZE = 4096  # the size of the matrices on which TFLOPS are measured
+# A stage that no document has gets this mark.
+BEYOND = "beyond the documents"
+# TFLOPS are measured on square matrices of this size.
+SIZE = 4096
 
 
 @explorer

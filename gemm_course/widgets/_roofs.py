@@ -20,14 +20,15 @@ from gemm_course.model import Gpu, issue_ceiling, shared_memory_ceiling
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._gpus import NotKnown, hardware, not_in_the_table, remembered, to_measure
 
-SIZE = 1024  # the size of the matrices on which wavefronts were counted
+# Wavefronts were counted on square matrices of this size.
+SIZE = 1024
 HOPPER = (9, 0)
 BY_TMA = "L2 by TMA"
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A flat roof in TFLOPS, and its source, which is rows that were measured or a compiler's versions."""
+    """A flat roof in TFLOPS with its source, either measured rows or a compiler's versions."""
 
     label: str
     tflops: float

@@ -15,7 +15,8 @@ from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._gpus import NotKnown, named, remembered, shown, to_measure
 
 WARP = 32
-START = 4096  # the n that is shown first
+# The explorer begins with this n.
+START = 4096
 BLOCK = {"BM": 32, "BN": 32}
 
 
@@ -62,7 +63,8 @@ def words_of_a(stage: str, block: str, leading_dimension: int) -> list[int]:
     """Return the different floats of A that the first warp reads at p = 0."""
     tiles = records.parse_tiles(block)
     wide = LADDER[stage].block(tiles)[0]
-    lanes = [divmod(lane, wide) for lane in range(WARP)]  # (y, x) of each lane
+    # Each lane is (y, x).
+    lanes = [divmod(lane, wide) for lane in range(WARP)]
     rows = {x if stage == "naive_uncoalesced" else y for y, x in lanes}
     return sorted(row * leading_dimension for row in rows)
 

@@ -15,8 +15,10 @@ from gemm_course.widgets._errors_in_words import NotShown, made_by, or_words
 from gemm_course.widgets._explorer import StepThrough, explorer
 from lockstep import Watch, emulate
 
-BM, BN, THREADS = 16, 32, 32  # one warp, so that one picture shows all threads
-_FIRST_TILE = Watch(limit=2048)  # the number of lanes' accesses to watch; the 320 to A's tile come first
+# The block is one warp, so that one picture shows all threads.
+BM, BN, THREADS = 16, 32, 32
+# The 320 accesses of lanes to A's tile come first, so these are enough.
+_FIRST_TILE = Watch(limit=2048)
 Factory = Callable[[int, int, int, int], Callable]
 
 
@@ -55,7 +57,8 @@ def _story(depth: int, pad: int, make: Factory | None) -> list[figure.Step]:
     first_tile = trace[trace["step"] < barriers.min()] if len(barriers) else trace
     of_a = (first_tile["space"] == "global") & (first_tile["op"] == "load") & (first_tile["array"] == "A")
     into_as = (first_tile["space"] == "shared") & (first_tile["op"] == "store")
-    into_as &= first_tile["array"] == first_tile[into_as]["array"].min()  # As comes before Bs.
+    # By its name As comes before Bs.
+    into_as &= first_tile["array"] == first_tile[into_as]["array"].min()
     chosen = first_tile[of_a | into_as]
     values = [
         dict(zip(rows["lane"], rows["value"], strict=True)) for _, rows in chosen.groupby("step", sort=True)

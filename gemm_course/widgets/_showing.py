@@ -6,7 +6,8 @@ import os
 from importlib import import_module
 from typing import Any
 
-LAB = "GEMM_COURSE_LAB"  # set for the kernels of a JupyterLab that has the course's extension
+# A JupyterLab that has the course's extension sets this variable for its kernels.
+LAB = "GEMM_COURSE_LAB"
 
 
 def show(explorer: Any, call: Any) -> None:

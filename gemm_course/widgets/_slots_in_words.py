@@ -22,7 +22,8 @@ def busy_in_words(subject: OfStage | OfCode, gpu: str, tiles: Mapping[str, int])
     profile = _profile_on(subject.stage, gpu, tiles)
     if profile is None:
         return FEW_WARPS
-    part, share = next(iter(verdict(profile).busy.items()))  # the busiest part
+    # The busiest part comes first.
+    part, share = next(iter(verdict(profile).busy.items()))
     busy = min(100, round(100 * share))
     taken = f"{part} {PARTS[part].busy} in {busy} % of the clocks, more than any other part"
     return (

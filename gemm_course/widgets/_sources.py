@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from gemm_course.compiler import Compiled
 from gemm_course.compiler.sources import sources
 
-Sources = Mapping[str, Mapping[int, str]]  # file -> line -> its text
+# A file is mapped to its lines, and a line to its text.
+Sources = Mapping[str, Mapping[int, str]]
 
 
 def sources_of(code: Compiled) -> Sources:

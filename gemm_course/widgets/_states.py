@@ -14,14 +14,17 @@ from typing import Any
 
 Options = Sequence | Callable[[Mapping[str, Any]], Sequence]
 
-SEGMENTS, RANGE, STEPS = "segments", "range", "steps"  # the looks that a control can have
-_BUTTONS = 10  # the most categories that are shown as buttons side by side
-_ROWS = 5000  # the most rows of a table; more is a mistake in the declaration
+# A control can have one of these looks.
+SEGMENTS, RANGE, STEPS = "segments", "range", "steps"
+# No more categories are shown as buttons side by side.
+_BUTTONS = 10
+# A table with more rows is a mistake in the declaration.
+_ROWS = 5000
 
 
 @dataclass(frozen=True)
 class Option:
-    """One choice, as the text that is shown and the value that is drawn."""
+    """A choice, as the text that is shown and the value that is drawn."""
 
     text: str
     value: Any
@@ -33,13 +36,16 @@ def _is_number(option: Option) -> bool:
 
 @dataclass(frozen=True)
 class Control:
-    """One control: its name in the drawing function, its label, its options and its first value."""
+    """A control: its name in the drawing function, its label, its options and its first value.
+
+    ``kind`` is one of the looks above, or "" if the options decide.
+    """
 
     name: str
     label: str
     options: Options
     start: Any
-    kind: str = ""  # one of the looks above; "" means that the options decide
+    kind: str = ""
 
     def offered(self, values: Mapping[str, Any]) -> list[Option]:
         """Return what can be chosen while the controls above have these values."""
@@ -159,7 +165,7 @@ class Controls:
         return tuple(control.name for control in self.all if control.name in names)
 
     def _over(self, names: Sequence[str]) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-        """Yield all combinations of values of some controls, with their places among the options."""
+        """Yield all combinations of values of these controls, with their places among the options."""
         partial: list[tuple[tuple[int, ...], dict[str, Any]]] = [((), {})]
         for name in names:
             control = self.by_name[name]
@@ -207,7 +213,7 @@ class Controls:
 
 
 class _Reader(Mapping):
-    """Values that remember the names that were read."""
+    """A mapping of values, which remembers the names that were read."""
 
     def __init__(self, values: dict[str, Any]):
         self.values, self.read = values, set()

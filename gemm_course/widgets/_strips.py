@@ -10,7 +10,8 @@ from gemm_course.model import GPUS, Occupancy, Tank, occupancy, tanks
 from gemm_course.widgets._explorer import Explorer, explorer
 from lockstep.limits import LIMITS
 
-WAIT = 600  # clocks until device memory answers, the figure of notebook 04
+# Device memory answers after this many clocks, as notebook 04 has it.
+WAIT = 600
 _H200 = GPUS["H200"]
 _SCHEDULERS = LIMITS[_H200.compute_capability].partitions
 

@@ -20,7 +20,8 @@ KEPT = {
     "(piece + row) % pieces": lambda row, piece, pieces: (piece + row) % pieces,
     "piece ^ row % pieces": lambda row, piece, pieces: piece ^ row % pieces,
 }
-SIZE = figure.ROWS * max(PIECES) * 8  # the number of FP16 values of the tile
+# The tile has 8 FP16 values per piece.
+SIZE = figure.ROWS * max(PIECES) * 8
 
 
 @explorer

@@ -10,9 +10,12 @@ from gemm_course.widgets._explorer import Explorer, explorer
 
 _BLOCKS = [(4, 1), (5, 7), (8, 4), (16, 8), (16, 16), (32, 8), (48, 2), (64, 4), (256, 1), (32, 32)]
 
-_MOST = 40  # the most rows or columns of the matrix that is covered with blocks
-_WIDEST = 20  # the most floats in a row of the matrix in memory
-_LONGEST = 52  # the most clocks
+# The matrix that is covered with blocks has at most this many rows or columns.
+_MOST = 40
+# A row of the matrix in memory has at most this many floats.
+_WIDEST = 20
+# Work and waits take at most this many clocks.
+_LONGEST = 52
 
 
 def _named(shapes) -> list:

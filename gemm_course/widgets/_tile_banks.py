@@ -17,7 +17,8 @@ from lockstep import Watch, emulate
 BN, BK, TM, TN = 128, 16, 8, 8
 COLUMNS = {"tx * TN + j": 0, "tx + j * BN // TN": 1}
 PADDING = (0, 1, 2, 3, 4, 8)
-TALLEST = 6  # the number of words in a bank for which the picture has room; 4 are needed
+# The picture has room for this many words in a bank. Only 4 are needed.
+TALLEST = 6
 
 
 @explorer

@@ -27,7 +27,8 @@ from gemm_course.widgets._measured import SIZE
 from gemm_course.widgets._roofs import fp32_peak, memories, roofs_in_words, tensor_peak
 
 MEASURE = "Measure here"
-_FURTHER = 3  # the number of measured choices from further away that are shown
+# Of the measured choices further away, only this many are shown.
+_FURTHER = 3
 
 
 @explorer
@@ -41,7 +42,8 @@ def tiles(name: str | Stage, *, tells_best: bool = True, on: str | None = None) 
     "rtx_3060". Without it, it can be chosen where there are several. Raise UnknownGpu for an unknown one.
     """
     stage = LADDER[name] if isinstance(name, str) else name
-    stage.legal_choices()  # This is slow the first time, so it must not wait for a slider.
+    # The first call is slow, and must not come when a slider moves.
+    stage.legal_choices()
     actions = (
         {MEASURE: lambda show, on=None, **chosen: measured_here(stage, chosen)} if gpu_available() else {}
     )

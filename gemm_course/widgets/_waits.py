@@ -22,8 +22,10 @@ from gemm_course.widgets._labels import labels
 from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unprofiled, unusual_tiles
 
 PRECISIONS = {"float32": "FP32", "float16": "FP16"}
-TOLD = 2  # the number of waits that are told with all their shares
-LEAST = 0.05  # a wait whose share changes by less than this is not told
+# Only this many waits are told with all their shares.
+TOLD = 2
+# A wait whose share changes by less than this is not told.
+LEAST = 0.05
 
 
 @of_gpus
@@ -44,9 +46,8 @@ def waits(
     Raise NoProfile, a LookupError, with what is recorded. Raise ValueError for a profile without samples, and
     for an unknown GPU.
     """
-    if kernels and all(
-        isinstance(kernel, Profile) for kernel in kernels
-    ):  # The GPU is settled by the arguments.
+    # Profiles settle the GPU, so none can be chosen.
+    if kernels and all(isinstance(kernel, Profile) for kernel in kernels):
         return draw(kernels, size, meanings)
     return shown(lambda on: draw(kernels, size, meanings, on), on, having=having)
 
@@ -105,7 +106,8 @@ def _limit(profile: Profile) -> str:
     """Say what limits the kernel. Return "" if that was not measured."""
     try:
         return verdict(profile).limit_in_words
-    except ValueError:  # Too little was measured.
+    except ValueError:
+        # Too little was measured.
         return ""
 
 

@@ -22,8 +22,10 @@ BLOCKS = ((32, 32), (1, 256), (2, 128), (4, 64), (8, 32), (16, 16), (32, 8), (64
 WIDTHS = (("256", (256, 256)), ("333", (333, 333)), ("333, padded to 336", (333, 336)))
 ACCESSES = (("load A", ("load", "A")), ("load B", ("load", "B")), ("store C", ("store", "C")))
 K_STEPS = 8
-_MOST_ITERATIONS = 1_000  # the most iterations of a loop; a learner's loop with more is taken for endless
-_TILES = {"BM": 32, "BN": 32, "BK": K_STEPS, "TM": 4, "TN": 8}  # one warp per block
+# A learner's loop with more iterations is taken for endless.
+_MOST_ITERATIONS = 1_000
+# With these tiles a block is one warp.
+_TILES = {"BM": 32, "BN": 32, "BK": K_STEPS, "TM": 4, "TN": 8}
 _STEPS = 32 // figure.AT_ONCE
 _TILED = ("thread_tiled_2d", "vectorized")
 
@@ -59,17 +61,15 @@ def warp_and_memory(
     if not all(shown("warp_and_memory", each, _fits, why) for each in chosen):
         return None
     for each in chosen:
-        _seen(
-            each, BLOCKS[0], WIDTHS[0][1]
-        )  # A learner's kernel that fails must do so before anything is shown.
+        # A learner's kernel that fails must do so before anything is shown.
+        _seen(each, BLOCKS[0], WIDTHS[0][1])
     return StepThrough(
         or_words(lambda step, **controls: draw(chosen, step, **controls)),
         lambda **_: _STEPS,
         _controls(chosen, widths, blocks),
         counts=("lanes", figure.AT_ONCE),
-        first=_STEPS - 1
-        if widths
-        else _STEPS // 2 - 1,  # Half of the lanes: the reader sees a pattern, and that more is to come.
+        # With half of the lanes a reader sees a pattern, and that more is to come.
+        first=_STEPS - 1 if widths else _STEPS // 2 - 1,
     )
 
 
@@ -78,7 +78,8 @@ def _controls(subjects: list[Subject], widths: bool, blocks: bool) -> dict:
     if len(subjects) > 1:
         names = [(name_of(each), place) for place, each in enumerate(subjects)]
         controls["kernel"] = ("kernel", names, 0)
-    first = ("load", "B") if widths else ("load", "A")  # the width decides where the rows of B begin
+    # The width decides where the rows of B begin.
+    first = ("load", "B") if widths else ("load", "A")
     controls["access"] = ("request", list(ACCESSES), first)
     if blocks and not widths and not any(_is_tiled(each) for each in subjects):
         controls["block"] = _blocks(subjects)

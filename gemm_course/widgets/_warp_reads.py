@@ -8,8 +8,9 @@ from gemm_course.figures.picture import Picture
 from gemm_course.model.warp_reads import request, words
 from gemm_course.widgets._explorer import Explorer, explorer
 
-LAYOUTS = {"2 × 16": (2, 16), "4 × 8": (4, 8), "8 × 4": (8, 4), "16 × 2": (16, 2)}  # rows × columns
-# The number of a lane's rows, and of its columns, that lie side by side.
+# A layout has rows and columns of lanes.
+LAYOUTS = {"2 × 16": (2, 16), "4 × 8": (4, 8), "8 × 4": (8, 4), "16 × 2": (16, 2)}
+# Of a lane's rows, and of its columns, this many lie side by side.
 RUNS = {"side by side": 8, "runs of four": 4}
 WIDTHS = {"one float": 32, "four floats": 128}
 

@@ -16,9 +16,11 @@ from gemm_course.widgets._explorer import Explorer, explorer
 from lockstep import Watch, emulate
 from lockstep.intrinsics import load4, store4
 
-BM = BN = 128  # 8 by 8 results per thread make 256 threads
+# With 8 by 8 results per thread a block has 256 threads.
+BM = BN = 128
 THREADS, EACH = 256, 8
-ROW = 1  # the row of the tiles that is read, since row 0 is aligned with any padding
+# The reads are those of row 1, since row 0 is aligned with any padding.
+ROW = 1
 ACCESSES = {
     "As[c + e, r] = v[e]": ("As", "store"),
     "load4(As, (p, y0))": ("As", "load"),
