@@ -25,8 +25,8 @@ AXES = (ROWS, COLUMNS)
 class Seen:
     """The stores and reads of one block, thread by thread.
 
-    stored: the rows and columns of C to which each thread stores. read: the rows of As and the columns of Bs
-    from which each thread reads.
+    stored: the rows and columns of C to which each thread stores. read: the rows and columns of C for
+    which each thread reads As and Bs.
     Both are booleans as :func:`marked` makes them. astray: the first place that is not stored once, in
     words, or "".
     """

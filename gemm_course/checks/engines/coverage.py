@@ -409,7 +409,7 @@ def _reasons(done: Fetched, array: str, held: np.ndarray, wrong: np.ndarray) -> 
 
 
 def _block_left_out_of_the_index(done: Fetched, array: str, held: np.ndarray) -> bool:
-    """Return whether the tile holds the first block's elements, or these and zeros beyond its own ends."""
+    """Return whether the tile holds the first block's elements, if need be with this block's zeros."""
     first = done.wanted(array, at=(0, 0))
     return any((held == tile).all() for tile in (first, np.where(done.inside(array), first, 0)))
 

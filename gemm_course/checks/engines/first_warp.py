@@ -42,7 +42,7 @@ class FirstWarp:
 
 
 def direction(elements: list[tuple]) -> str:
-    """Return SAME, ALONG_A_ROW, DOWN_A_COLUMN or SCATTERED, as elements in turn lie in their matrix."""
+    """Return how consecutive elements lie: SAME, ALONG_A_ROW, DOWN_A_COLUMN or SCATTERED."""
     if len(elements) < 2:
         return SCATTERED
     (row, col), count = elements[0], len(elements)

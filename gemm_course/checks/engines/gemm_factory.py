@@ -135,7 +135,7 @@ class GemmFactory:
         return [*usual, *self.more_problems(tiles)]
 
     def whole_problem(self, tiles: Tiles) -> Problem:
-        """Return the exercise's own problem of whole tiles, or else two blocks in a row, k of three tiles."""
+        """Return the exercise's own problem of whole tiles, or else two blocks in a row, by three tiles."""
         BM, BN, BK = tiles.block_tile
         return self.whole_problems.get(tiles) or Problem(BM, 2 * BN, 3 * BK, row_multiple=self.row_multiple)
 

@@ -92,7 +92,7 @@ def among(places: Sequence[int]) -> Test:
 
 
 def along_k(width: int, name: str) -> tuple[Mistake, ...]:
-    """Return the mistakes in the loop over k for tiles `width` deep; `name` is the kernel's word for it."""
+    """Return the mistakes in the loop over k for tiles of depth `width`, which kernels call `name`."""
 
     def first_of_k(length):
         """Predict C from only the first `length(q)` steps along k; None where there are no others."""

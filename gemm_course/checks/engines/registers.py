@@ -1,4 +1,4 @@
-"""Checks that a kernel's local arrays stay in registers, as NVIDIA's compiler has it if it is installed.
+"""Checks that a kernel's local arrays stay in registers, with NVIDIA's compiler where there is one.
 
 The compiler gets the kernel with the most results per thread, once all else about the answer is right. To
 compile takes 0.3 to 2 seconds, and twice as long again to find the lines of an array that leaves the

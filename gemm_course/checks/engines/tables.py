@@ -199,7 +199,7 @@ def names_without_effect(*parameters: str) -> Callable[[Sequence[tuple], Sequenc
 
 
 def _is_idle(answers: dict[tuple, Any], place: int) -> bool:
-    """Return whether some cases differ at this place alone, but never their answers."""
+    """Return whether there are cases that differ at this place alone, and all of these have equal answers."""
     seen: dict[tuple, Any] = {}
     for case, answer in answers.items():
         others = (*case[:place], *case[place + 1 :])
