@@ -12,21 +12,26 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
 from gemm_course.model.requests import Request
 
 BANKS, WORD = 32, 4
-_LEFT, _PITCH = 40.0, 13.0  # left edge of the tile and of the banks, and the width of a bank
-_WIDEST = PAGE - _LEFT - 8  # the largest width of a tile
-# Heights of the tallest tile, of the gap below it, and of the tallest tower.
+# The tile and the banks begin at _LEFT, and a bank is _PITCH units wide.
+_LEFT, _PITCH = 40.0, 13.0
+_WIDEST = PAGE - _LEFT - 8
+# These heights are reserved for the tile, for the gap below it and for the towers.
 _TILE, _GAP, _TOWER = 146.0, 46.0, 132.0
-_DEEPEST = 13.0  # the largest height of a row of the tile
-_PALE, _DEEP = 0.06, 0.5  # the share of the matrix's hue in bank 0, and in bank 31
+# A row of the tile is at most this high.
+_DEEPEST = 13.0
+# A cell in bank 0 has the first share of the matrix's hue, and a cell in bank 31 has the second.
+_PALE, _DEEP = 0.06, 0.5
 _NOTES = 5
-_LAP = 0.3  # A row reaches a little under the next, so that no gap shows between them.
+# A row reaches a little under the next, so that no gap shows between them.
+_LAP = 0.3
 
-Words = Mapping[int, Sequence[int]]  # word -> the lanes that read it
+# Each word is mapped to the lanes that read it.
+Words = Mapping[int, Sequence[int]]
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A shared array as it lies in memory: rows of columns, of which the last ``padding`` are never read."""
+    """A shared array as it lies in memory. The last ``padding`` words of each row are never read."""
 
     array: str
     rows: int

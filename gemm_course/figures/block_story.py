@@ -1,7 +1,7 @@
 """Finds which elements of A and B an element, a thread, a warp or a block of C reads, step by step.
 
-It reads the emulator's trace of one block. A and B are numbered for it (:func:`numbered`), so that a value in
-shared memory tells which element it is a copy of.
+The source is the emulator's trace of one block. Its A and B are :func:`numbered`, so that a value in shared
+memory tells which element it is a copy of.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Moment:
     """One step of a block, in which it either copies a slab of A and B into shared memory or multiplies.
 
     ``p`` is the first and the last index along k, both included. ``reads`` holds the elements that each
-    thread loads, by matrix and thread. ``requests`` holds the number of loads that this took, by matrix and
+    thread loads, by matrix and thread. ``requests`` counts the loads that bring these elements, by matrix and
     thread.
     """
 
@@ -38,13 +38,13 @@ class Moment:
         return set().union(*(self.reads[array].get(thread, ()) for thread in threads))
 
     def lane_reads(self, threads: Iterable[int], arrays: str = "AB") -> int:
-        """Count the elements of ``arrays`` that ``threads`` load. An element counts once for each of them."""
+        """Count the elements of ``arrays`` that ``threads`` load, each once per thread that loads it."""
         return sum(len(self.reads[array].get(thread, ())) for thread in threads for array in arrays)
 
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """All that one block does.
+    """The work of one block, as a series of moments.
 
     ``shape`` is (m, n, k) and ``block`` is (x, y). ``owner`` names the thread that stores each of the block's
     elements of C. ``slab`` is the depth of the tiles in shared memory along k, or 0 if there are none.
@@ -59,7 +59,7 @@ class Story:
     at_once: int = 1
 
     def threads(self, level: str, element: Element) -> list[int]:
-        """Return the threads that a level of LEVELS stands for, around the owner of ``element``."""
+        """Return the threads of a level: the owner of ``element`` alone, its warp, or its block."""
         mine = self.owner[element]
         everybody = sorted(set(self.owner.values()))
         belongs = {"warp": lambda t: t // WARP == mine // WARP, "block": lambda t: True}
@@ -87,9 +87,9 @@ class Story:
 
 
 def numbered(rows: int, columns: int, dtype: str) -> np.ndarray:
-    """Return a matrix of 1, 2, 3, ..., whose values tell their places.
+    """Return a matrix that holds 1, 2, 3 and so on, row by row, so that each value tells its place.
 
-    They are exact in float16 up to 2048.
+    The values are exact in float16 up to 2048.
     """
     return np.arange(1, rows * columns + 1).astype(dtype).reshape(rows, columns)
 

@@ -17,7 +17,7 @@ _ROW, _LINE = 20.0, 17.0
 
 @dataclass(frozen=True)
 class Speed:
-    """One bar of TFLOPS, which is None if they were not measured. ``own`` marks the card's kernel."""
+    """A kernel's bar. ``tflops`` is None if it was not measured, and ``own`` marks the card's kernel."""
 
     label: str
     tflops: float | None
@@ -26,7 +26,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact about the card's kernel and about the other one. ``how`` says where it comes from."""
+    """A fact about the card's kernel and about the other kernel. ``how`` says where the fact comes from."""
 
     what: str
     own: str
@@ -37,7 +37,7 @@ class Fact:
 def card(
     title: str, speeds: Sequence[Speed], facts: Sequence[Fact], names: tuple[str, str], notes: Sequence[str]
 ) -> Picture:
-    """Draw speeds as bars from zero, then facts in two columns. ``names`` are those of the two kernels."""
+    """Draw speeds as bars from zero, then facts in two columns. ``names`` names the two kernels."""
     drawing = Drawing(title, title_lines=2)
     y = drawing.top + 4
     highest = max([speed.tflops or 0 for speed in speeds] + [1e-9])

@@ -10,12 +10,13 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.plots import three_digits
 from gemm_course.figures.svg import SMALL, Drawing, text_width, wrap
 
-_RIGHT, _ROW = 536.0, 32.0  # the scale's right edge, and the height of a bar with the space around it
+# _RIGHT is the scale's right edge. _ROW is the height of a bar with the space around it.
+_RIGHT, _ROW = 536.0, 32.0
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One kernel's TFLOPS, which is None if it was not measured. ``highlight`` marks the chapter's kernel."""
+    """A kernel's bar. ``tflops`` is None if it was not measured. ``highlight`` marks the chapter's kernel."""
 
     label: str
     tflops: float | None
@@ -72,9 +73,10 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
 
 
 def _write(axes, place: int, bar: Bar, lines: Sequence[tuple[str, float]]) -> None:
-    """Write a bar's TFLOPS behind its end, on the page's ground where a reference line runs there."""
+    """Write a bar's TFLOPS behind its end. Where a reference line runs, the words cover it with paper."""
     words, at = _reached(bar), bar.tflops or 0
-    unit = axes.get_xlim()[1] / axes.bbox.width  # the width of a unit of the page, in TFLOPS
+    # One unit of the page stands for this many TFLOPS.
+    unit = axes.get_xlim()[1] / axes.bbox.width
     ends = at + unit * (8 + text_width(words))
     ground = {"facecolor": colours.PAPER, "edgecolor": "none", "pad": 1}
     crossed = any(at < value < ends for _, value in lines)

@@ -12,8 +12,10 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.rows import LEFT, LINE, RIGHT, paragraph
 from gemm_course.figures.svg import SMALL, Drawing, capital, wrap
 
-_SMALL = 0.02  # a share of all instructions; kinds below it on both sides get no bar and share one line
-_BARS, _LONGEST = 184.0, 190.0  # the left edge of the bars, and the length of the longest
+# Kinds that are at most this share of the instructions of both kernels get no bars and share one line.
+_SMALL = 0.02
+# The bars begin at _BARS, and the longest is _LONGEST units long.
+_BARS, _LONGEST = 184.0, 190.0
 _FILLS = (colours.OTHER, colours.NOW)
 _SIDES = ("before", "after")
 WORK = (MULTIPLY_ADD, TENSOR_CORE)
@@ -23,8 +25,8 @@ WORK = (MULTIPLY_ADD, TENSOR_CORE)
 class Side:
     """One of the two kernels that are compared.
 
-    ``instructions`` counts those of its loop by kind, per unit of work. ``facts`` says what resources the
-    kernel takes.
+    ``instructions`` counts the instructions of its loop by kind, per unit of work. ``facts`` says what
+    resources the kernel takes.
     """
 
     label: str
@@ -34,7 +36,7 @@ class Side:
 
     @property
     def all(self) -> float:
-        """The number of instructions of all kinds for that work."""
+        """The number of instructions of all kinds, per unit of work."""
         return sum(self.instructions.values())
 
 

@@ -13,9 +13,9 @@ class Machine:
     """One machine instruction.
 
     ``opcode`` has no modifiers. ``executed`` is how often warps executed it, or None if nothing was measured.
-    ``waits`` is the share (0 to 1) of their whole time that warps waited there, by reason, with the names of
-    `profiles.WAITS`. ``ready`` is the share of time that warps were there without waiting, because they
-    issued or another warp did.
+    ``waits`` maps a reason, named as in `profiles.WAITS`, to the share (0 to 1) of their whole time that
+    warps waited here for that reason. ``ready`` is the share of time that warps were here without waiting,
+    because they or another warp issued.
     """
 
     address: int

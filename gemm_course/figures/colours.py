@@ -38,9 +38,9 @@ BUSY, LIMIT = SCALE[1], SCALE[3]
 PASSED, PASSED_PALE = "#00614A", "#D9F0E4"
 OPEN, OPEN_PALE = "#7A4B00", "#FFF1D6"
 
-# A warp's time is grey while it issues or is ready, and coloured while it waits. Each memory has one hue,
-# which is darker for its answer than for its queue. All other waits differ in hue, so that narrow parts can
-# be told apart.
+# A warp's time is grey while the warp issues or is ready, and coloured while it waits. The two waits for one
+# memory share a hue: the wait for its data is dark, and the wait for room in its queue is light. The other
+# waits differ in hue or in lightness, so that narrow parts can be told apart.
 OF_WAIT = {
     "issuing": "#3D4752",
     "another warp's turn": "#9AA3AF",
@@ -60,7 +60,7 @@ OF_WAIT = {
 
 # A kind of machine instruction has the hue of the wait that it leads to: purple for global memory, brown for
 # shared memory, teal for Tensor Cores. A store is darker than a load. Instructions that add to the
-# accumulators are green like them, and those that only accompany the work are grey.
+# accumulators are green like the accumulators, and those that only accompany the work are grey.
 OF_KIND = {
     "multiply-add": C,
     "Tensor Core product": OF_WAIT["Tensor Cores"],

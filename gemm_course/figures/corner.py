@@ -1,4 +1,4 @@
-"""Places A, B and C in corner layout: A left of C, B above it, so that both point at an element of C."""
+"""Places A, B and C in corner layout: a row of A at the left and a column of B above meet in C."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from gemm_course.figures import colours
 from gemm_course.figures.svg import Drawing
 
 Element = tuple[int, int]
-_GAP = 8.0  # the space between the matrices
-_LINES = 0.1  # the share of a cell's side that the line between two cells takes
+_GAP = 8.0
+# The line between two cells takes this share of a cell's side, but at most one unit of the page.
+_LINES = 0.1
 
 
 @dataclass(frozen=True)
 class Corner:
-    """The places of the cells of three matrices: C is m by n, A is m by k, B is k by n.
+    """A corner layout, which places the cells of C (m by n), A (m by k) and B (k by n) on the page.
 
     ``left`` and ``top`` are the corner of the whole layout, and ``side`` is its largest width and height. All
     are in units of the page.
@@ -48,7 +49,7 @@ class Corner:
     def box(self, array: str, at: Element = (0, 0), size: Element | None = None) -> tuple[float, ...]:
         """Return left, top, width and height of a rectangle of cells.
 
-        It begins at the cell ``at`` and has ``size`` = (rows, columns), by default those of the whole matrix.
+        The rectangle begins at the cell ``at``. ``size`` is (rows, columns), by default the whole matrix.
         """
         rows, columns = size or self.shape(array)
         beside, below = self.left + self.k * self.cell + _GAP, self.top + self.k * self.cell + _GAP
@@ -70,7 +71,7 @@ class Corner:
     def rule(self, drawing: Drawing, array: str, every: int = 1) -> None:
         """Draw lines between cells, or between groups of ``every`` cells.
 
-        Call it last, or filled cells cover them.
+        Fill the cells before, because filled cells cover the lines.
         """
         rows, columns = self.shape(array)
         x, y, wide, high = self.box(array)
@@ -98,7 +99,7 @@ def bounds(elements: Iterable[Element]) -> tuple[Element, Element]:
 
 
 def fills_a_rectangle(elements: Iterable[Element]) -> bool:
-    """Tell whether ``elements`` fill the rectangle around them. No elements do not."""
+    """Tell whether ``elements`` fill the rectangle around them. An empty set does not."""
     elements = set(elements)
     if not elements:
         return False

@@ -9,11 +9,8 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import SMALL, Drawing, wrap
 
 _FILLS = {"formula": colours.NOW, "after": colours.NOW, "before": colours.OTHER}
-_LEFT, _WIDTH, _ROW = (
-    96.0,
-    300.0,
-    23.0,
-)  # the scale's left edge and width; a bar's height with the space around it
+# _LEFT and _WIDTH are the scale's left edge and width. _ROW is a bar's height with the space around it.
+_LEFT, _WIDTH, _ROW = 96.0, 300.0, 23.0
 
 
 def side_by_side(rows: Sequence[tuple[str, Mapping[str, int | str]]], title: str, note: str = "") -> Picture:

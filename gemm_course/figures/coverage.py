@@ -11,14 +11,15 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
 Element = tuple[int, int]
-_WIDEST, _CELL = 456.0, 16.0  # the largest width of both tiles side by side, and the largest width of a cell
+# Both tiles side by side are at most _WIDEST wide, and a cell is at most _CELL wide.
+_WIDEST, _CELL = 456.0, 16.0
 
 
 @dataclass(frozen=True)
 class Moment:
     """One store into a tile by all threads that take part.
 
-    ``stores`` has their elements by linear thread id.
+    ``stores`` maps a thread's linear id to the element that the thread stores.
     """
 
     line: int

@@ -9,17 +9,20 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_LEFT, _PAGE = 76.0, 552.0  # the cells' left edge, and the largest right edge
-_MOST = 86.0  # the largest width of a cell
-# Each shade begins at a share of the best. The steps are small near the top, where tiles are chosen.
+# The cells begin at _LEFT, and end at _PAGE at the latest.
+_LEFT, _PAGE = 76.0, 552.0
+# A cell is at most this wide.
+_MOST = 86.0
+# Each shade begins at a share of the map's best speed. The steps are small near the top, where tiles are
+# chosen.
 _SHADES = tuple(zip((0.95, 0.9, 0.8, 0.7, 0.5, 0.25, 0.0), reversed(colours.SCALE), strict=True))
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One choice of tiles.
+    """A choice of tiles.
 
-    ``tflops`` is None if it was not measured, and ``legal`` is False if it cannot run.
+    ``tflops`` is None if the speed was not measured, and ``legal`` is False if the choice cannot run.
     """
 
     tflops: float | None = None

@@ -29,7 +29,8 @@ _LETTERS = {
     "other": "OT",
 }
 MARKS = {kind: (letters, colours.OF_KIND[kind]) for kind, letters in _LETTERS.items()}
-_BAR = 40  # pixels
+# A bar is this many pixels wide.
+_BAR = 40
 
 
 def counted(count: int, kind: str) -> str:
@@ -68,7 +69,7 @@ def _part(kind: str, count: int) -> str:
 
 
 def legend(kinds: Iterable[str]) -> str:
-    """Return the marks of these kinds with their names, as HTML. A part that opens says what they are."""
+    """Return the marks of these kinds with their names, as HTML. A part that opens says what each is."""
     there = set(kinds)
     shown = [kind for kind in MARKS if kind in there]
     names = "".join(f'<span style="white-space:nowrap">{mark_in_words(kind)} {kind}</span>' for kind in shown)

@@ -9,23 +9,21 @@ from gemm_course.figures import colours, plots
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, text_width, wrap
 
-_LEFT, _RIGHT, _MOST = (
-    222.0,
-    382.0,
-    1.1,
-)  # the shares' scale: its left and right edge, and the largest share
-_LOADS, _FEWEST, _MOST_LOADS = (
-    404.0,
-    0.004,
-    4.0,
-)  # the loads' scale: its left edge, and its smallest and largest value
-_ROW, _BAND = 42.0, 26.0  # heights of a rung and of a heading
-_END = 552.0  # the right edge of the picture
+# The scale of the shares runs from _LEFT to _RIGHT on the page, and from 0 to _MOST.
+_LEFT, _RIGHT, _MOST = 222.0, 382.0, 1.1
+# The scale of the loads begins at _LOADS on the page, and runs from _FEWEST to _MOST_LOADS.
+_LOADS, _FEWEST, _MOST_LOADS = 404.0, 0.004, 4.0
+# A rung is _ROW units high, and a heading is _BAND units high.
+_ROW, _BAND = 42.0, 26.0
+# The contents of the picture end here at the right.
+_END = 552.0
 _EDGE = {"markeredgecolor": colours.INK, "markeredgewidth": 1}
-_APART = (94.0, 51.0)  # the distance between a row's first two figures, and between the others
+# A rung's first speed has its share of cuBLAS beside it, so the next speed is farther away than the others.
+_APART = (94.0, 51.0)
 _MOST_GPUS = 4
 _MARKS = (("●", colours.NOW), ("▲", colours.QUIET), ("■", colours.QUIET), ("◆", colours.INK))
-_SHAPES = {"●": "o", "▲": "^", "■": "s", "◆": "D"}  # the same shapes as Matplotlib's markers
+# Matplotlib has names of its own for these marks.
+_SHAPES = {"●": "o", "▲": "^", "■": "s", "◆": "D"}
 _GLOBAL, _SHARED = {"marker": "s", "color": colours.COUNTED}, {"marker": "o", "color": colours.PAPER}
 
 
@@ -39,15 +37,19 @@ class Speed:
 
 @dataclass(frozen=True)
 class Rung:
-    """One stage of the ladder, with its speeds by GPU and its loads per multiply-add."""
+    """A stage of the ladder, with its speeds by GPU and its loads per multiply-add.
+
+    ``group`` is the heading above the stage, such as "FP32". ``after`` names the stage that this stage
+    changes. ``side`` is true for a side branch, on which no later stage is built.
+    """
 
     name: str
-    group: str  # the heading it stands under, such as "FP32"
+    group: str
     speeds: Mapping[str, Speed]
     global_loads: float
     shared_loads: float
-    after: str = ""  # the stage that this one changes
-    side: bool = False  # no stage follows it
+    after: str = ""
+    side: bool = False
 
 
 def ladder(
@@ -90,7 +92,7 @@ def ladder(
 
 
 def _places(rungs: Sequence[Rung], y: float) -> tuple[list[float], float]:
-    """Return the middle of each rung on the page, with room for the headings, and where the last one ends."""
+    """Return the middle of each rung on the page and the lower edge of the last, with room for headings."""
     places, group = [], None
     for rung in rungs:
         y += _BAND if rung.group != group else 0
@@ -153,7 +155,7 @@ def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
     x = 14.0
     for place, (gpu, speed) in enumerate(known):
         _mark(drawing, x, y + 34, *marks[gpu])
-        # Four GPUs leave no room for it.
+        # With four GPUs there is no room for the share of cuBLAS.
         told = speed.share is not None and not place and len(known) < _MOST_GPUS
         digits = 2 if speed.tflops < 1 and len(known) == _MOST_GPUS else 3
         words = f"{speed.tflops:.{digits}g}" + (f", {100 * speed.share:.0f} %" if told else "")
@@ -187,7 +189,8 @@ def _loads(drawing: Drawing, rungs: Sequence[Rung], places, top: float, bottom: 
             axes.plot(*_columns(known), linestyle="", markersize=8, **_EDGE, **look)
         at = [(each, plots.on_page(axes, each or _FEWEST, place)) for each, place in (*counted, *shared)]
     for loads, (x, y) in at:
-        beyond = loads > 0.1  # A mark at the right has more room before it.
+        # A mark far to the right has its figure at its left, where there is more room.
+        beyond = loads > 0.1
         words = _ratio(loads) if loads else "no shared loads"
         x += -8 if beyond else 8 if loads else 4
         drawing.text(x, y + 5, words, size=plots.TICK, anchor="end" if beyond else "start")

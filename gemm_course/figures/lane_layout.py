@@ -12,10 +12,13 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 from gemm_course.model.requests import Request
 
-_LANE = 5  # the lane whose results and reads are marked
-_STRIP = 5  # the depth of one step along k, in cells; one cell would be hard to see
+# The results of this lane are marked.
+_LANE = 5
+# One step along k is drawn this many cells deep, because one cell would be hard to see.
+_STRIP = 5
 _SIDE, _BESIDE = 146.0, 200.0
-_LINES = 298.0  # the largest height of the lines of wavefronts
+# This height is reserved for the lines of wavefronts.
+_LINES = 298.0
 
 
 def draw(
@@ -36,7 +39,8 @@ def draw(
     _legend(drawing, asked, top + 68)
     y = top + _SIDE + 28
     wavefronts.lines(drawing, asked, y)
-    drawing.rect(0, y + _LINES, 1, 1, colours.PAPER)  # All pictures are equally high.
+    # This point, which has the colour of the page, makes all pictures equally high.
+    drawing.rect(0, y + _LINES, 1, 1, colours.PAPER)
     return drawing.picture(f"{' '.join(said)} {wavefronts.in_words(asked)}")
 
 

@@ -6,7 +6,8 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
-CLOCKS = 64  # the number of clocks that are drawn
+# The timeline is cut off after this many clocks.
+CLOCKS = 64
 _ISSUING = colours.OF_WAIT["issuing"]
 
 

@@ -18,8 +18,10 @@ from gemm_course.profiles import Verdict
 from gemm_course.profiles.verdict import LIMIT, PARTS
 from gemm_course.profiles.words import three_digits
 
-DETAILED = 6  # more kernels than these are drawn in one line each
-HEADS = {  # headings of columns: in several lines where there is room, and a short form
+# If there are more kernels than this, each takes one line.
+DETAILED = 6
+# A column's heading has several lines where there is room, and a short form elsewhere.
+HEADS = {
     "issue slots": (("issue", "slots"), "issue"),
     "multiply-add units": (("multiply-", "add units"), "FMA"),
     "integer units": (("integer", "units"), "int"),
@@ -29,12 +31,8 @@ HEADS = {  # headings of columns: in several lines where there is room, and a sh
     "DRAM": (("DRAM",), "DRAM"),
 }
 _GAP = 4.0
-_NAMES, _SPEED, _CELLS, _CELLS_END = (
-    164.0,
-    206.0,
-    214.0,
-    508.0,
-)  # in a line: right edges of name and speed, left and right edge of the cells
+# In a line, the name ends at _NAMES, the speed ends at _SPEED, and the cells run from _CELLS to _CELLS_END.
+_NAMES, _SPEED, _CELLS, _CELLS_END = 164.0, 206.0, 214.0, 508.0
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,14 @@ from gemm_course.figures.kind_marks import all_counted, counted, mark, mark_in_w
 from gemm_course.figures.svg import MONO, capital, unbroken
 from gemm_course.profiles import WAITS
 
-RUN = 4  # at least this many like instructions in a row are shown as one row that opens
-MOST, LEAST = 3, 0.0005  # at most this many reasons are named, each with at least this share of all time
+# At least this many like instructions in a row share one row of the list, which can be opened.
+RUN = 4
+# At most MOST reasons are named, each with at least the share LEAST of the time.
+MOST, LEAST = 3, 0.0005
 IN_LOOP, SOME_IN_LOOP = "┃", "┇"
 _ROWS = f"font-family:{MONO};font-size:12px;line-height:18px;white-space:pre;margin-left:14px"
-_SHIFTED = "padding-left:4px"  # a mark is this much wider than its two letters
+# A mark is this much wider than its two letters, so rows without a mark are shifted.
+_SHIFTED = "padding-left:4px"
 
 
 def panel(line: Line, whole: Whole) -> str:

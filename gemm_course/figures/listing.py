@@ -14,14 +14,17 @@ from gemm_course.figures import colours
 from gemm_course.figures.svg import MONO
 from gemm_course.figures.syntax import coloured
 
-# The styles repeat what notebooks usually set, because other pages do not set it and JupyterLab breaks words.
+# The styles repeat what notebooks usually set, because other pages lack these settings and JupyterLab breaks
+# words.
 _BOX = (
     f"background:{colours.PAPER};color:{colours.INK};border:1px solid {colours.EDGE};padding:8px 12px;"
     f"margin:0;overflow-x:auto;font-family:{MONO};font-size:13px;line-height:1.45;"
     "white-space:pre-wrap;overflow-wrap:normal;word-break:normal"
 )
-_FURTHER = 4  # the indentation of a long line's continuation, in columns
-_CHANGED = {  # tag, ground, edge
+# The continuation of a long line is indented by this many more columns.
+_FURTHER = 4
+# Each sign has its HTML tag, its ground and its edge.
+_CHANGED = {
     "+": ("ins", colours.NOW_PALE, colours.NOW),
     "-": ("del", colours.BAND, colours.OTHER),
     " ": ("span", colours.PAPER, colours.PAPER),
@@ -30,7 +33,7 @@ _CHANGED = {  # tag, ground, edge
 
 @dataclass(frozen=True)
 class Listing:
-    """Source text that displays itself: with colours in a notebook, plain elsewhere."""
+    """A source text, which a notebook shows in colours and any other place shows plain."""
 
     text: str
     markup: str
@@ -77,9 +80,11 @@ def _indent(line: str) -> int:
 
 @dataclass(frozen=True)
 class _Line:
+    """A line of a source. ``code`` is the line without its indentation and its comment."""
+
     text: str
     markup: str
-    code: str  # the line without its indentation and its comment
+    code: str
 
 
 def difference(before: Callable, after: Callable) -> Listing:
@@ -107,7 +112,8 @@ def _compared(old: list[_Line], new: list[_Line]) -> Iterator[tuple[str, _Line]]
     """Yield each line with its sign: "-", "+", or a space where nothing changed."""
     was, now = ([line.code for line in lines if _counts(line)] for lines in (old, new))
     removed, kept = ([line for line in lines if _counts(line)] for lines in (old, new))
-    beside = iter(new)  # The iterator puts the new comments in their places.
+    # This iterator puts the new comments in their places.
+    beside = iter(new)
     for kind, a, b, c, d in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if kind != "equal":
             yield from (("-", line) for line in removed[a:b])

@@ -8,9 +8,11 @@ from gemm_course.figures.svg import PAGE, Drawing, wrap
 from gemm_course.model.gpus import Gpu
 
 _KB, _MB, _GB = 2**10, 2**20, 2**30
-_BEHIND = 2  # the number of further multiprocessors, drawn as edges
+# The edges of this many further multiprocessors show behind the first.
+_BEHIND = 2
 _LEFT, _RIGHT = 8.0, PAGE - 8.0 - 5 * _BEHIND
-_PART = 42.0  # the height of a part with two lines of text
+# A part has two lines of text and is this high.
+_PART = 42.0
 _GAP = 8.0
 
 

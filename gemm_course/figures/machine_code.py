@@ -1,7 +1,7 @@
 """Shows a kernel's source beside its machine code: a list of lines, and the instructions of one line.
 
 The result is HTML made of text, with its styles on the elements. JupyterLab removes much of an output that it
-does not trust. The list and the instructions of the line that is chosen first remain.
+does not trust, but it leaves the list and the instructions of the line that is chosen first.
 """
 
 from __future__ import annotations
@@ -18,21 +18,24 @@ from gemm_course.figures.line_panel import IN_LOOP, SOME_IN_LOOP, panel, spoken
 from gemm_course.figures.svg import MONO, SANS, unbroken
 from gemm_course.figures.syntax import coloured
 
-HEIGHT = 440  # the height of both lists in pixels, fixed so that nothing jumps when a line is chosen
+# Both lists are this many pixels high, so that nothing jumps when a line is chosen.
+HEIGHT = 440
 CHOSEN, EDGE_OF_CHOSEN = colours.NOW_PALE, colours.INK
 STILL = "Run this cell to choose another line."
 _BOX = f"height:{HEIGHT}px;overflow:auto;border:1px solid {colours.EDGE};box-sizing:border-box"
-_LONGEST = 44  # the length of the longest bar, in pixels
-_READY = colours.STRIPE  # the colour of time in which warps do not wait
+# The longest bar is this many pixels long.
+_LONGEST = 44
+# Time in which warps do not wait has this colour.
+_READY = colours.STRIPE
 
 
 @dataclass(frozen=True)
 class Caption:
     """The words around the picture.
 
-    ``title`` is its answer. ``loop`` says what the main loop consists of. ``source`` says what was compiled
-    and measured where. ``missing`` says why nothing is measured, and ``limit`` what limits the kernel and its
-    speed. The last two may be "".
+    ``title`` is the picture's answer. ``loop`` says what the main loop consists of. ``source`` says what was
+    compiled and measured where. ``missing`` says why nothing is measured, or is "". ``limit`` names the
+    kernel's limit and speed, or is "".
     """
 
     title: str
@@ -52,7 +55,7 @@ class MachineCode:
     """The picture with one line chosen.
 
     ``markup`` is the whole as HTML. ``panels`` holds, in order, the HTML of the right side for each line that
-    can be chosen, and ``names`` their names. ``text`` says the same in words.
+    can be chosen, and ``names`` the names of these sides. ``text`` says the same in words.
     """
 
     markup: str
@@ -65,7 +68,7 @@ class MachineCode:
 
 
 def machine_code(functions: Sequence[Function], chosen: Line, caption: Caption) -> MachineCode:
-    """Draw functions, the kernel first, with one line chosen. It must be a line with instructions."""
+    """Draw functions, the kernel first, with one line chosen, which must have instructions."""
     lines = [line for function in functions for line in function.lines if line.instructions]
     whole, first = Whole.of(lines), lines.index(chosen)
     names = [f"Instructions of {line.name}" for line in lines]

@@ -22,10 +22,8 @@ from matplotlib.path import Path
 
 from gemm_course.figures.svg import PAGE, Drawing, text_width
 
-_ASCENT, _DESCENT = (
-    0.73,
-    0.2,
-)  # how far a line of text reaches above and below its baseline, as shares of the font's size
+# A line of text reaches this far above and below its baseline, as shares of the font's size.
+_ASCENT, _DESCENT = 0.73, 0.2
 _DEFAULTS = {name: value for name, value in matplotlib.rcParamsDefault.items() if "backend" not in name}
 _ANCHORS = {"left": ("start", 0.0), "center": ("middle", 0.5), "right": ("end", 1.0)}
 

@@ -7,8 +7,10 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, text_width
 from gemm_course.model.requests import LINE, SECTOR
 
-_FLOAT = 4  # bytes
-_STRIP = 24  # elements shown in a row of the strip: three sectors
+# A float has this many bytes.
+_FLOAT = 4
+# The strip shows this many elements, which are three sectors.
+_STRIP = 24
 
 
 def row_major(shape: tuple[int, int], leading_dimension: int, element: tuple[int, int]) -> Picture:
@@ -63,7 +65,7 @@ def _mark(drawing: Drawing, x: float, y: float, width: float) -> None:
 
 
 def _memory(drawing: Drawing, shape, leading_dimension: int, index: int, top: float) -> float:
-    """Draw three sectors of memory in a row: the one of ``index``, the one before and the one after.
+    """Draw three sectors of memory in a row, where the sector of ``index`` comes second if it can.
 
     Return the lower edge.
     """
@@ -111,7 +113,7 @@ def _lines(drawing: Drawing, shown: range, index: int, left: float, cell: float,
 
 
 def _row_begins(drawing: Drawing, row: int, x: float, y: float) -> None:
-    """Name the row that begins at x. Near the right margin the words end there instead."""
+    """Name the row that begins at x. Near the right margin the words end at x instead."""
     words = f"row {row} →"
     if x + text_width(words, 12, bold=True) > drawing.width - 4:
         drawing.text(x - 1, y, f"row {row} ↗", size=12, fill=colours.A, bold=True, anchor="end")
@@ -119,7 +121,5 @@ def _row_begins(drawing: Drawing, row: int, x: float, y: float) -> None:
         drawing.text(x + 1, y, words, size=12, fill=colours.A, bold=True)
 
 
-_STRIPE = (
-    colours.PALE[colours.A],
-    colours.mixed(colours.PALE[colours.A], 0.5),
-)  # alternate rows of the matrix
+# Even and odd rows of the matrix differ in colour.
+_STRIPE = (colours.PALE[colours.A], colours.mixed(colours.PALE[colours.A], 0.5))

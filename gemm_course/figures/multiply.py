@@ -15,14 +15,17 @@ from gemm_course.model.requests import SECTOR
 
 _SIDE, _LEFT = 284.0, 30.0
 _BESIDE = _LEFT + _SIDE + 24
-_NUMBERS = 15.0  # the smallest side of a cell that a number fits into
-_INDICES = 14.0  # the room for the numbers of rows and columns
-_LINES = 8  # the number of products that the panel lists
+# A number fits into a cell whose side is at least this long.
+_NUMBERS = 15.0
+# The numbers of rows and columns take this much room.
+_INDICES = 14.0
+# The panel lists at most this many products.
+_LINES = 8
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One picture: a moment of a story, seen from one element of C at a level of block_story.LEVELS.
+    """A moment of a story, seen from one element of C at a level of block_story.LEVELS.
 
     ``A`` and ``B`` are the contents of the matrices. ``says`` is the notebook's idea in a sentence or two.
     With ``counts_sectors``, the title says in how many sectors of global memory the numbers lie.
@@ -141,7 +144,7 @@ def _needed(scene: Scene) -> str:
 
 
 def _sectors(scene: Scene) -> int:
-    """Count the sectors of global memory that hold what is read now. A and B lie in it row by row."""
+    """Count the sectors of global memory that hold what is read now. A and B lie there row by row."""
     _, n, k = scene.story.shape
     width = {"A": k, "B": n}
     return len({(m, (row * width[m] + c) * 4 // SECTOR) for m in "AB" for row, c in scene.read(m)})

@@ -9,18 +9,22 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-# Left edge of the bars, right edge of the longest, and height of a bar.
+# The bars begin at _LEFT, the longest ends at _RIGHT, and each is _HIGH units high.
 _LEFT, _RIGHT, _HIGH = 190.0, 440.0, 18.0
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """One choice of tiles. ``label`` says how it differs, and ``tflops`` is None if it was not measured."""
+    """A choice of tiles.
+
+    ``label`` says how it differs from the choice that the sliders show, which is marked by ``now``.
+    ``tflops`` is None if it was not measured. ``best`` marks the fastest choice of all that were measured.
+    """
 
     label: str
     tflops: float | None
-    now: bool = False  # the choice that the sliders show
-    best: bool = False  # the fastest of all that were measured
+    now: bool = False
+    best: bool = False
 
 
 def neighbours(

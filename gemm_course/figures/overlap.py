@@ -1,4 +1,4 @@
-"""Draws copies and products of a block over time, and so what a ring of slots hides."""
+"""Draws a timeline of a block's copies and products, which shows how much copy time a ring of slots hides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
-CLOCKS = 60  # the number of units of time that are drawn
+# The timeline is cut off after this many units of time.
+CLOCKS = 60
 TILES = 60
 MOST_SLOTS = 5
 _MULTIPLIES = colours.OF_WAIT["issuing"]
@@ -16,7 +17,10 @@ _MULTIPLIES = colours.OF_WAIT["issuing"]
 
 @dataclass(frozen=True)
 class Tile:
-    """One tile's slot, and the times at which its copy begins and ends and its products begin and end."""
+    """A tile with its slot and its times.
+
+    Its copy takes from ``asked`` to ``there``, and its products take from ``begun`` to ``done``.
+    """
 
     slot: int
     asked: int
@@ -28,8 +32,8 @@ class Tile:
 def schedule(slots: int, copy: int, multiply: int, tiles: int = TILES) -> list[Tile]:
     """Return each tile's times.
 
-    A tile is asked for once its slot is free. It is multiplied once it has arrived and the tile before is
-    done.
+    A tile is asked for once its slot is free. It is multiplied once it has arrived and the previous
+    tile is done.
     """
     story: list[Tile] = []
     for t in range(tiles):

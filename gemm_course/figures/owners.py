@@ -16,9 +16,12 @@ from gemm_course.model.owner_maps import NOBODY, SEVERAL, WARP, OwnerMap
 
 LEVELS = ("block", "warp", "sub-tile", "thread")
 COLOURS = ("warp", "lane", "owner")
-_SIDE = 416.0  # the largest width and height of the drawn part
-_TINTS = (colours.PALE[colours.C], colours.mixed(colours.PALE[colours.C], 0.4))  # alternate warps
-_DARKEST = 0.7  # the largest share of C's hue on which dark text can be read
+# The part that is drawn is at most this wide and high.
+_SIDE = 416.0
+# Neighbouring warps differ in tint.
+_TINTS = (colours.PALE[colours.C], colours.mixed(colours.PALE[colours.C], 0.4))
+# Dark text can be read on at most this share of C's hue.
+_DARKEST = 0.7
 _HATCHING = {NOBODY: colours.QUIET, SEVERAL: colours.WARN}
 _LABEL = 12
 
@@ -60,7 +63,7 @@ def _title(owners: OwnerMap, level: str, warp: int, thread: int, mine: np.ndarra
 
 
 def _verdict(owners: OwnerMap, level: str, warp: int) -> str:
-    """Say whether each element that is drawn has exactly one owner, and whether that is in the right warp."""
+    """Say whether each element that is drawn has exactly one owner, which is in the right warp."""
     part = owners.owner[_part(owners, level, warp)]
     several, nobodys = int((part == SEVERAL).sum()), int((part == NOBODY).sum())
     strangers = int(((part >= 0) & (part // WARP != _warps_there(owners)[_part(owners, level, warp)])).sum())
@@ -133,19 +136,19 @@ def _part(owners: OwnerMap, level: str, warp: int) -> tuple[slice, slice]:
 
 @dataclass(frozen=True)
 class _Frame:
-    """The place of the tile's drawn part on the page."""
+    """The place of the tile's drawn part on the page. An element is ``wide`` by ``high`` units large."""
 
     rows: slice
     columns: slice
     left: float
     top: float
-    wide: float  # an element's width
+    wide: float
     high: float
 
     def box(self, row: int, column: int, down: int, across: int) -> tuple[float, float, float, float]:
         """Return (x, y, width, height) of a rectangle of elements.
 
-        ``row`` and ``column`` are counted from the part's first.
+        ``row`` and ``column`` are counted from the drawn part's first row and column.
         """
         x, y = self.left + column * self.wide, self.top + row * self.high
         return x, y, across * self.wide, down * self.high
@@ -217,7 +220,7 @@ def lane_colour(lane: int) -> str:
 
 
 def _mask(owners: OwnerMap, thread: int) -> np.ndarray:
-    """Return whether the thread stores each element, alone or with others, as an array of (rows, columns)."""
+    """Return a mask, (rows, columns), of the elements that the thread stores, alone or with others."""
     mask = np.zeros(owners.shape, bool)
     mask[tuple(owners.elements(thread).T)] = True
     return mask
@@ -234,7 +237,7 @@ def _mine(drawing: Drawing, mine: np.ndarray, shared: np.ndarray, frame: _Frame)
 
 
 def _lines(drawing: Drawing, owners: OwnerMap, frame: _Frame) -> None:
-    """Outline the warps' steps with thin lines, and the warps with thick ones."""
+    """Outline the sub-tiles with thin lines, and the warps' tiles with thick ones."""
     rows, columns = frame.rows, frame.columns
     for (down, across), line in ((owners.sub_tile, 0.6), (owners.warp_tile, 2.0)):
         for row in range(0, rows.stop - rows.start, down):

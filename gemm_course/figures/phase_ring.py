@@ -9,7 +9,8 @@ from gemm_course.figures.svg import PAGE, Drawing, text_width
 from gemm_course.model import phases as model
 from gemm_course.model.phases import EMPTY, FULL, PARTS, Barrier, Moment
 
-_LEFT, _RIGHT = 124.0, PAGE - 8  # left and right edge of the slots
+# The slots lie side by side between these two edges.
+_LEFT, _RIGHT = 124.0, PAGE - 8
 _ROW = 19.0
 _ROWS = {
     FULL: ("full: phase", "arrived", "bytes expected", "bytes came"),
@@ -74,10 +75,11 @@ def _wanted(now: Moment, key: tuple[str, int]) -> bool:
 
 
 def _rows(moments: Sequence[Moment], key: tuple[str, int]):
-    """Yield the words of each row, with shorter forms after the longest.
+    """Yield, for each row of a barrier, its text in several lengths, the longest first.
 
-    A value that changed in the last tick is shown with the one before. A phase that ended is shown as it
-    ended, and the counts of the next phase are shown from the next tick on.
+    The caller draws the first text that fits. A value that changed in the last tick is written as
+    "old → new". In the tick that completes a phase, the rows show that phase's final counts. The next phase's
+    counts follow one tick later.
     """
     now = moments[-1]
     after = now.barriers[key]

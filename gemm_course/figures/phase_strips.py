@@ -11,16 +11,23 @@ from gemm_course.figures.svg import PAGE, Drawing, text_width
 from gemm_course.model import phases as model
 from gemm_course.model.phases import PARTS, Moment, Op
 
-HIGH = 18.0  # a strip's height
-_TICKS = 10  # the number of ticks that are shown
-_WIDE = (PAGE - 16) / (_TICKS + 1)  # a tick's width, with room for a word to the right of the last tick
+# A strip is this many units high.
+HIGH = 18.0
+# At most this many ticks are shown.
+_TICKS = 10
+# A tick is this wide, so that there is room for a word to the right of the last tick.
+_WIDE = (PAGE - 16) / (_TICKS + 1)
 _MISSING = "no arrive"
-_ROOM = 0.95  # even in DejaVu Sans, the widest font, these words take only this share of the estimate
-_THIN = 3.0  # the height of a copy on its way
+# Even in DejaVu Sans, the widest font, a bar's words take only this share of their estimated width.
+_ROOM = 0.95
+# A copy on its way is drawn this many units high.
+_THIN = 3.0
 
 
 class _Bar(NamedTuple):
-    begin: int  # in ticks
+    """A stretch of a warp's time, from ``begin`` to ``end`` in ticks, which is drawn as one bar."""
+
+    begin: int
     end: int
     op: Op
     passed: bool
@@ -28,7 +35,9 @@ class _Bar(NamedTuple):
 
 
 class _Flight(NamedTuple):
-    begin: int  # in ticks
+    """A copy that is on its way from ``begin`` to ``end`` in ticks."""
+
+    begin: int
     end: int
     part: str
     tile: int

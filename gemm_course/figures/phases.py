@@ -11,10 +11,13 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
 from gemm_course.model import phases as model
 from gemm_course.model.phases import EMPTY, FULL, Moment
 
-DOES = 108.0  # the left edge of the words that say what a warp does
-_WORDS = 18.0  # the height of those words
+# The words that say what a warp does begin here.
+DOES = 108.0
+# The words about a warp are this many units high.
+_WORDS = 18.0
 _AGENT = _WORDS + phase_strips.HIGH + 3
-_LINE, _LINES = 19.0, 3  # the height of a line, and the number of lines reserved for the sentences
+# A line of the caption is _LINE units high, and _LINES lines are reserved for it.
+_LINE, _LINES = 19.0, 3
 
 
 class Said(NamedTuple):
@@ -34,7 +37,7 @@ class Said(NamedTuple):
 
 
 def phases(moments: Sequence[Moment], said: Said) -> Picture:
-    """Draw the last of the moments, and what happened in those before it."""
+    """Draw the last of the moments, and what happened in the moments before it."""
     now = moments[-1]
     drawing = Drawing(said.title, title_lines=2)
     top = _line(drawing, said, drawing.top - 4)

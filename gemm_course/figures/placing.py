@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 Spot = tuple[float, float]
-Shape = Sequence[Spot]  # the corners of a convex shape, or the two ends of a line
+# A shape is the corners of a convex polygon, or the two ends of a line.
+Shape = Sequence[Spot]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,10 @@ class Box:
 
 
 def first_free(candidates: Iterable[Box], *costs: Callable[[Box], int]) -> Box:
-    """Return the first candidate that costs nothing, or else the cheapest. Raise ValueError without any."""
+    """Return the first candidate that costs nothing, or else the cheapest.
+
+    Raise ValueError if there is no candidate.
+    """
     best, least = None, math.inf
     for each in candidates:
         found = 0
@@ -54,8 +58,8 @@ def faults(box: Box, frame: Box, taken: Sequence[Shape]) -> int:
 def apart(wanted: Sequence[float], heights: Sequence[float], lowest: float) -> list[float]:
     """Return the upper edges of labels in a column, in the same order (from top to bottom).
 
-    Each edge is as near its wanted place as those before it allow. The last label ends at ``lowest`` or
-    above, where there is room for all.
+    Each label begins at its wanted place, or lower if the label above it reaches further down. If the last
+    label would end below ``lowest``, it moves up, and so do the labels that it then meets.
     """
     edges: list[float] = []
     begin = -math.inf
@@ -76,7 +80,10 @@ def meet(one: Shape, other: Shape) -> bool:
 
 
 def _apart_upright(one: Shape, other: Shape) -> bool:
-    """Tell whether an upright or a level line separates two shapes. This is quick, and true of most pairs."""
+    """Tell whether an upright or a level line separates two shapes.
+
+    The test is quick, and true of most pairs.
+    """
     xs, ys = zip(*one, strict=True)
     other_xs, other_ys = zip(*other, strict=True)
     return (
@@ -96,10 +103,8 @@ def _separates(edge: tuple[Spot, Spot], one: Shape, other: Shape) -> bool:
 def _edges(shape: Shape) -> list[tuple[Spot, Spot]]:
     if len(shape) == 2:
         (x1, y1), (x2, y2) = shape
-        return [
-            ((x1, y1), (x2, y2)),
-            ((x1, y1), (x1 + y1 - y2, y1 + x2 - x1)),
-        ]  # one edge along the line, one across it
+        # The first edge runs along the line, and the second across it.
+        return [((x1, y1), (x2, y2)), ((x1, y1), (x1 + y1 - y2, y1 + x2 - x1))]
     return [(shape[place - 1], shape[place]) for place in range(len(shape))]
 
 

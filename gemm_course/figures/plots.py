@@ -1,9 +1,9 @@
-"""Plots: what has axes is drawn by Matplotlib, in one style, onto a `Drawing`.
+"""Draws plots with axes onto a `Drawing`, by means of Matplotlib and in one style.
 
-Chart by chart, Matplotlib draws where a reader measures: there is a scale with ticks, and marks or bars stand
-at values. Its axes, scales and ticks are better than any that we would write. Whatever shows things that one
-counts or names (threads, lanes, tiles, banks, registers, clocks, lines of code) is drawn by hand in
-`gemm_course.figures.svg`: there a box stands for one thing, and axes would say nothing.
+Matplotlib draws the charts in which a reader measures, with marks or bars at the values of a scale. Its axes,
+scales and ticks are better than any that we would write. Pictures of things that one counts or names
+(threads, lanes, tiles, banks, registers, clocks, lines of code) are drawn by hand, with
+`gemm_course.figures.svg`. In them a box stands for one thing, and axes would say nothing.
 
 | chart | drawn by | why |
 |---|---|---|
@@ -18,14 +18,14 @@ counts or names (threads, lanes, tiles, banks, registers, clocks, lines of code)
 | `latency`, `overlap`, `schedule`, `race` | by hand | a box for each clock or step |
 | all others | by hand | diagrams of threads, tiles, banks, memory and code |
 
-Use it like this, in units of the page, with y downwards as in the drawing:
+Use `axes` like this, with places in units of the page and y downwards as in the drawing:
 
     with plots.axes(drawing, left, top, width, height) as axes:
         axes.barh(...)
 
-The plot becomes part of the drawing: its title, words and alt text, its fonts and its white ground are
-those of every other picture, and text stays text. Matplotlib's own SVG would bring a date, hashed names and a
-style sheet of its own. Matplotlib takes a while to load, so nothing loads it before the first plot.
+The plot becomes part of the drawing. Its title, alt text, fonts and white ground are those of every other
+picture, and its text stays text. Matplotlib's own SVG would bring a date, hashed names and a style sheet of
+its own. Matplotlib takes a while to load, so nothing loads it before the first plot.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TICK = 13  # size of the letters at ticks, and of labels in a plot
+# The letters at ticks and of labels in a plot have this size.
+TICK = 13
 STYLE = {
     "font.size": SMALL,
     "text.color": colours.INK,
@@ -53,7 +54,8 @@ STYLE = {
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "figure.facecolor": "none",
-    "figure.dpi": 72,  # a point is a unit of the page
+    # With this resolution, a point is a unit of the page.
+    "figure.dpi": 72,
     "grid.color": colours.EDGE,
     "grid.linewidth": 0.7,
     "lines.scale_dashes": False,
@@ -66,8 +68,9 @@ STYLE = {
     "ytick.labelsize": TICK,
     "ytick.major.pad": 6,
 }
-BAR = {"edgecolor": colours.INK, "linewidth": 0.8}  # a bar, of any colour
-# The bar that the picture is about.
+# A bar of any colour has this edge.
+BAR = {"edgecolor": colours.INK, "linewidth": 0.8}
+# The bar that the picture is about stands out in this style.
 BAR_NOW = {"color": colours.NOW, "edgecolor": colours.INK, "linewidth": 2}
 DASHES = (0, (5, 4))
 
@@ -99,7 +102,7 @@ def three_digits(value: float) -> str:
 def in_thousands(count: float, _place: object = None) -> str:
     """Return a count with a space between thousands, "131 072".
 
-    The unused argument lets it label ticks, too.
+    Matplotlib passes a second argument when the function labels ticks.
     """
     whole = int(count) if float(count).is_integer() else count
     return f"{whole:,}".replace(",", " ")

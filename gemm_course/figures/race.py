@@ -9,11 +9,16 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import NORMAL, PAGE, SMALL, Drawing, wrap
 
-_LEFT, _RIGHT = 104.0, 474.0  # left and right edge of the tracks
-_TRACK, _HIGH = 46.0, 34.0  # the distance between tracks, and the height of what is drawn on a track
-_FACTORS, _LETTER = 12.5, 7.6  # size of the letters, and width of one, in the products on a track
-_LONGEST = 6.9  # units of time that fit on the page
-_LINES = 5  # the number of lines reserved for the sentences below
+# The tracks run from _LEFT to _RIGHT.
+_LEFT, _RIGHT = 104.0, 474.0
+# Tracks are _TRACK units apart, and what is drawn on a track is _HIGH units high.
+_TRACK, _HIGH = 46.0, 34.0
+# The products on a track have letters of the size _FACTORS, each _LETTER units wide.
+_FACTORS, _LETTER = 12.5, 7.6
+# This many units of time fit on a track.
+_LONGEST = 6.9
+# This many lines are reserved for the sentences below the tracks.
+_LINES = 5
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,8 @@ class Factor:
 class Part:
     """A stretch of a thread's time, from ``begin`` to ``end``.
 
-    ``kind`` is "load" (``numbers`` are those it stores), "add" (``products`` are pairs of factors), or "held"
-    (the thread is late).
+    ``kind`` is "load" (the thread stores ``numbers``), "add" (the thread adds ``products``, which are pairs
+    of factors), or "held" (the thread is late).
     """
 
     kind: str

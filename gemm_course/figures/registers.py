@@ -11,17 +11,19 @@ from gemm_course.figures.svg import Drawing
 
 WARP = 32
 Element = tuple[int, ...]
-K_AXIS = {"As": 1, "Bs": 0}  # the axis of a shared tile that runs along k
+# This axis of a shared tile runs along k.
+K_AXIS = {"As": 1, "Bs": 0}
 _LEFT, _GAP = 40.0, 8.0
-_TOKENS = 372.0  # the largest width of a row of reads and multiply-adds
+# A row of reads and multiply-adds is at most this wide.
+_TOKENS = 372.0
 
 
 @dataclass(frozen=True)
 class Work:
-    """All that one thread does with a pair of tiles.
+    """The work of one thread on a pair of tiles.
 
-    ``results`` are the elements of C that it stores. ``reads`` maps a step p along k to the elements that it
-    reads for this step, by shared array: ``{3: {"As": [(0, 3), (1, 3)], "Bs": [(3, 5)]}}``.
+    ``results`` are the elements of C that the thread stores. ``reads`` maps a step p along k to the elements
+    that the thread reads for this step, by shared array: ``{3: {"As": [(0, 3), (1, 3)], "Bs": [(3, 5)]}}``.
     """
 
     results: Sequence[Element]
@@ -52,8 +54,8 @@ def work_of_threads(trace) -> dict[int, Work]:
 def one_step(work: Mapping[int, Work], thread: int, p: int, tiles: Mapping[str, int]) -> Picture:
     """Draw step ``p`` of ``thread``: its results, what it reads, and what its warp reads with it.
 
-    ``work`` holds the thread's warp, or all of the block whose corner is C[0, 0]. ``tiles`` has BM, BN and
-    BK.
+    ``work`` has the threads of the thread's warp or of its whole block, whose tile of C begins at C[0, 0].
+    ``tiles`` has BM, BN and BK.
     """
     mine = work[thread]
     a, b = mine.read_at(p, "As"), mine.read_at(p, "Bs")

@@ -14,7 +14,7 @@ from gemm_course.figures.svg import LARGE, PAGE, SMALL, Drawing, text_width, wra
 
 @dataclass(frozen=True)
 class Span:
-    """The ends of the axes: FLOP per byte, and TFLOPS."""
+    """The ends of the axes: ``left`` and ``right`` in FLOP per byte, ``low`` and ``high`` in TFLOPS."""
 
     left: float
     right: float
@@ -23,30 +23,38 @@ class Span:
 
 
 _AXIS = "FLOP per byte that warps ask of L1"
-_FP32 = Span(0.04, 1500, 0.1, 200)  # the axes that are shown unless a picture says otherwise
+# Pictures have these axes unless they ask for others, so that they can be compared.
+_FP32 = Span(0.04, 1500, 0.1, 200)
 _FP16 = Span(0.04, 1500, 0.1, 2000)
-_FAR = 6000  # the right end, in FLOP per byte, if a point lies beyond the usual one
-_LEFT, _RIGHT = 52.0, 398.0  # left and right edge of the axes; the labels of flat roofs stand to their right
-_HEIGHT, _COLUMN, _NOTE = (
-    262.0,
-    13,
-    6,
-)  # the axes' height, the size of the letters beside them, and the lines reserved for the note
+# The axis ends at this many FLOP per byte if a point lies too far to the right for the usual axes.
+_FAR = 6000
+# The axes run from _LEFT to _RIGHT, and the labels of flat roofs stand to their right.
+_LEFT, _RIGHT = 52.0, 398.0
+# The axes are _HEIGHT high, the letters beside them have the size _COLUMN, and _NOTE lines are reserved for
+# the note.
+_HEIGHT, _COLUMN, _NOTE = 262.0, 13, 6
 _DOT, _RING, _SMALL_DOT = 7.0, 10.0, 5.0
-_TICKS = (1, 2, 5)  # the ticks of each decade, where there is room for all three
-_NEAR, _CLEAR = 28.0, 4.0  # the least distance between ticks, and between a label and the frame
-_TURNS = [math.radians(45 * (place // 2 * 3) + 22.5 * (place % 2)) for place in range(16)]  # all directions
-# These are the costs of a label that covers something, and of its line crossing a label, a mark, a roof.
+# A decade has these ticks where there is room for all three.
+_TICKS = (1, 2, 5)
+# Ticks are at least _NEAR units apart, and labels stay _CLEAR units away from the frame.
+_NEAR, _CLEAR = 28.0, 4.0
+# A label is tried in these 16 directions from its mark.
+_TURNS = [math.radians(45 * (place // 2 * 3) + 22.5 * (place % 2)) for place in range(16)]
+# A label costs _COVERED for each shape that it covers. Its line costs _CUT for each label that it crosses,
+# _PASSED for each mark, and _CROSSED for each roof.
 _COVERED, _CUT, _PASSED, _CROSSED = 100, 10, 3, 1
 
 
 @dataclass(frozen=True)
 class Roof:
-    """A slanted roof, which is a memory with its bandwidth."""
+    """A slanted roof, which is a memory with its bandwidth.
+
+    ``bounds`` is False if the memory would bound a kernel only if all bytes came from there.
+    """
 
     label: str
     terabytes_per_second: float
-    bounds: bool = True  # False if it would bound a kernel only if all bytes came from there
+    bounds: bool = True
 
 
 @dataclass(frozen=True)
@@ -115,9 +123,9 @@ def roofline(
 ) -> Picture:
     """Draw TFLOPS over arithmetic intensity, with roofs and kernels by name.
 
-    The point that is ``now`` is a disc. With ``glide`` it comes from the place of the point before it. Other
-    points are rings, and one that was not measured is a vertical line. ``axis`` says which bytes the
-    intensity counts. All pictures are equally high.
+    The point that is ``now`` is a disc. With ``glide``, the disc comes from the place of the measured point
+    before it. Other points are rings, and one that was not measured is a vertical line. ``axis`` says which
+    bytes the intensity counts. All pictures are equally high.
     """
     drawing = Drawing(title, title_lines=2)
     under = 8 + (LARGE + 4) * len(wrap(title, LARGE, PAGE - 16, bold=True)) + 16
@@ -127,7 +135,8 @@ def roofline(
     previous = measured[-2] if glide and len(measured) > 1 else None
     for point in points:
         sheet.mark(point, previous if point.now else None)
-    for point in reversed(points):  # The chosen kernel is last, and its name chooses its place first.
+    # The chosen kernel is the last point, so its name chooses its place first.
+    for point in reversed(points):
         sheet.name(point, [point.label, _reached(point)])
     sheet.name_memories()
     _write_note(drawing, note, sheet.bottom + 44)
@@ -170,18 +179,23 @@ def _reached(point: Point) -> str:
 
 @dataclass
 class _Sheet:
-    """The axes with their roofs, and everything that has been drawn on them."""
+    """The axes with their roofs, and everything that has been drawn on them.
+
+    ``radius`` is the radius of a mark. ``places`` says where each point is on the page, and ``marks`` has a
+    shape for each point. ``named`` has the labels, and the lines from labels to marks. ``crossed`` has the
+    lines that no label may cover.
+    """
 
     drawing: Drawing
     lines: Lines
     points: Sequence[Point]
     span: Span
     axis: str
-    radius: float = _RING  # the radius of a mark
-    places: dict[Point, Spot] = field(init=False)  # the place of each point on the page
-    marks: list[Shape] = field(init=False)  # one for each point
-    named: list[Shape] = field(init=False, default_factory=list)  # labels, and the lines from them to marks
-    crossed: list[Shape] = field(init=False)  # lines that no label may cover
+    radius: float = _RING
+    places: dict[Point, Spot] = field(init=False)
+    marks: list[Shape] = field(init=False)
+    named: list[Shape] = field(init=False, default_factory=list)
+    crossed: list[Shape] = field(init=False)
 
     def __post_init__(self):
         self.top = self.drawing.top + 38
@@ -371,7 +385,10 @@ class _Sheet:
 
 
 def _beside(one, other, part: float, aside: float, wide: float, turned: float) -> Box:
-    """Return a box beside a line, at ``part`` of its length and at a distance of ``aside``."""
+    """Return a box beside a line, at the fraction ``part`` of its length and at a distance of ``aside``.
+
+    ``turned`` is the angle of the box in degrees.
+    """
     (x1, y1), (x2, y2) = one, other
     along = math.radians(turned)
     x = x1 + (x2 - x1) * part - aside * math.sin(along)
@@ -389,7 +406,7 @@ def _around_a_mark(x: float, y: float, wide: float, high: float, radius: float) 
 
 
 def _lean(part: float) -> float:
-    """Return where along its side a label faces its mark. -1 and 1 are the ends, and 0 is the middle."""
+    """Return by how many halves of its size, -1 to 1, a label's middle moves away from its mark."""
     return max(-1.0, min(1.0, 1.6 * part))
 
 
@@ -415,7 +432,7 @@ def _write_note(drawing: Drawing, note: str, top: float) -> None:
 
 
 def _key(drawing: Drawing, points: Sequence[Point], top: float) -> float:
-    """Write what the numbers mean in two columns. Return where they end."""
+    """Write what the numbers mean, in two columns. Return the lower edge."""
     lines = -(-len(points) // 2)
     for place, point in enumerate(points):
         reached = plots.three_digits(point.tflops) if point.tflops else "not measured yet"

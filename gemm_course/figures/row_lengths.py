@@ -10,9 +10,11 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import SMALL, Drawing, wrap
 from gemm_course.model.requests import LINE
 
-PLACES = LINE // 4  # the number of floats in a line
+# A line has this many floats.
+PLACES = LINE // 4
 _LEFT, _WIDTH = 60.0, 490.0
-_BARS, _TOWERS = 140.0, 120.0  # the heights of the two panels
+# The panel of the speeds is _BARS units high, and the panel of the places _TOWERS units.
+_BARS, _TOWERS = 140.0, 120.0
 
 
 def draw(

@@ -6,8 +6,10 @@ from gemm_course.figures import colours
 from gemm_course.figures.svg import PAGE, SMALL, Drawing, text_width, wrap
 
 LEFT, RIGHT, LINE = 8.0, PAGE - 8.0, 18.0
-_BOLD = 1.1  # the underscores of a bold name are wider than estimated by this factor
-_WIDE = 0.45  # some letters are wider than estimated by this share of the font's size
+# A bold name with underscores may be wider than estimated by this factor.
+_BOLD = 1.1
+# The letters m and w may be wider than estimated by this share of the font's size.
+_WIDE = 0.45
 
 
 def paragraph(drawing: Drawing, words: str, y: float, fill: str = colours.QUIET) -> float:

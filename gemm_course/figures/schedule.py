@@ -8,7 +8,8 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
 from gemm_course.model.schedule import SMS, STREAM_K, Schedule, Stretch
 
 _LEFT, _RIGHT = 60.0, PAGE - 12
-_ROW = 2.4  # the height of a multiprocessor's line
+# A multiprocessor's line is this many units high.
+_ROW = 2.4
 _HEIGHT = SMS * _ROW
 _NOTE_LINES = 3
 _COLOUR = {"multiplies": colours.NOW, "parts": colours.NOW_PALE, "stores": colours.C}
@@ -17,7 +18,7 @@ _COLOUR = {"multiplies": colours.NOW, "parts": colours.NOW_PALE, "stores": colou
 def draw(run: Schedule, longest: float) -> Picture:
     """Draw what the 132 multiprocessors do.
 
-    ``longest`` is the clocks at the right end, the same for pictures that are compared.
+    ``longest`` is the number of clocks at the right end, which is the same for pictures that are compared.
     """
     drawing = Drawing(_title(run), title_lines=2)
     top = drawing.top + 4
@@ -33,9 +34,8 @@ def draw(run: Schedule, longest: float) -> Picture:
     shared = any(s.what == "parts" for s in run.stretches)
     _legend(drawing, top + _HEIGHT + 44, shared=shared, empty=_empty(run))
     lines = wrap(_notes(shared), SMALL, PAGE - 16)
-    for place in range(
-        _NOTE_LINES
-    ):  # the same number of lines in every state, so that the picture does not jump
+    # Every state has the same number of lines, so that the picture does not jump.
+    for place in range(_NOTE_LINES):
         line = lines[place] if place < len(lines) else ""
         drawing.text(8, top + _HEIGHT + 112 + 18 * place, line, fill=colours.QUIET)
     return drawing.picture(_in_words(run))

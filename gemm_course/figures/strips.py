@@ -14,15 +14,18 @@ from gemm_course.model import Tank
 
 _LEFT, _RIGHT = 84.0, PAGE - 12
 _ROW, _HIGH = 34.0, 24.0
-_PERIODS = 4  # the rounds of computing and waiting that are shown
-_LINES = 5  # the number of lines reserved for notes
-_FILE = 52.0  # the height of the register file with its words
+# This many rounds of computing and waiting are shown.
+_PERIODS = 4
+# This many lines are reserved for the notes.
+_LINES = 5
+# The register file and its words take this height.
+_FILE = 52.0
 _ISSUING, _TURN = colours.OF_WAIT["issuing"], colours.OF_WAIT["another warp's turn"]
 
 
 @dataclass(frozen=True)
 class Run:
-    """The blocks that an SM holds, of which at most ``room`` are drawn.
+    """The blocks that an SM holds, drawn in ``room`` strips, of which those beyond ``blocks`` stay empty.
 
     ``computes`` and ``waits`` are clocks of one of its schedulers: how long a block computes with a tile, and
     how long it waits for the next one. ``registers`` is the register file, with the share that a block takes.
@@ -47,7 +50,8 @@ def strips(run: Run, title: str, notes: Sequence[str]) -> Picture:
     drawing = Drawing(title, title_lines=2)
     _file(drawing, run, drawing.top)
     top = drawing.top + _FILE
-    unit = 4  # clocks
+    # The scheduler is simulated in units of this many clocks.
+    unit = 4
     steps = _PERIODS * (run.computes + run.waits) // unit
     story = schedule(run.blocks, run.computes // unit, run.waits // unit, steps)
     scale = (_RIGHT - _LEFT) / steps

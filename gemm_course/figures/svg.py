@@ -27,8 +27,8 @@ class Drawing:
     """A drawing that collects shapes from the back to the front.
 
     ``picture`` makes a :class:`Picture` of them. ``title`` is the answer that the picture gives, and is
-    written on top. ``top`` is where the space below it starts. ``title_lines`` reserves this many lines, so
-    that the pictures of a sequence do not jump.
+    written on top. ``top`` is where the space below it starts. At least
+    ``title_lines`` lines are reserved for the title, so that the pictures of a sequence do not jump.
     """
 
     def __init__(self, title: str, width: float = PAGE, *, title_lines: int = 1):
@@ -79,9 +79,9 @@ class Drawing:
     def circle(self, x, y, radius, fill, *, stroke="none", line=1.0, dash="", since=None):
         """Draw a disc or, with ``fill`` none, a ring.
 
-        With ``since``, it glides from that point to its place once it is shown. A reader who prefers reduced
-        motion sees it in its place at once if the page draws the SVG itself. In an <img> it glides all the
-        same, because Chromium does not pass that preference on to images.
+        With ``since``, the circle glides from that point to its place once it is shown. A reader who prefers
+        reduced motion sees it in its place at once if the page draws the SVG itself. In an <img> it glides
+        all the same, because Chromium does not pass that preference on to images.
         """
         self._bottom = max(self._bottom, y + radius)
         extra = f' stroke="{stroke}" stroke-width="{_number(line)}"' if stroke != "none" else ""
@@ -209,7 +209,8 @@ def text_width(words: str, size: float = SMALL, *, mono: bool = False, bold: boo
 def wrap(words: str, size: float, width: float, *, bold: bool = False) -> list[str]:
     """Break ``words`` into lines that fit into ``width`` units."""
     lines: list[str] = []
-    for word in words.split(" "):  # A no-break space does not split.
+    # Words with a no-break space between them stay together.
+    for word in words.split(" "):
         if lines and text_width(f"{lines[-1]} {word}", size, bold=bold) <= width:
             lines[-1] += f" {word}"
         else:

@@ -9,7 +9,8 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
-# The 32 banks in parts of 4, as wide as a piece, and the rows that ldmatrix reads at a time.
+# A part is 4 of the 32 banks and as wide as a piece. ROWS is the number of rows that ldmatrix reads at a
+# time.
 PARTS, ROWS = 8, 8
 _LEFT, _WIDE, _HIGH, _LINES = 8.0, 67.0, 19.0, 16
 
@@ -48,9 +49,8 @@ def tile(places: Sequence[Sequence[int]], read: int, wavefronts: int) -> Picture
             drawing.rect(x - 1, top - 2, _WIDE + 1, lines * _HIGH + 2, "none", stroke=colours.WARN, line=2.5)
     words = _said(met)
     drawing.text(_LEFT, top + lines * _HIGH + 18, words, fill=colours.QUIET)
-    drawing.rect(
-        _LEFT, top + _LINES * _HIGH + 22, 1, 1, colours.PAPER
-    )  # makes the picture as high as the one with the most lines
+    # This point, which has the colour of the page, makes all pictures as high as the one with the most lines.
+    drawing.rect(_LEFT, top + _LINES * _HIGH + 22, 1, 1, colours.PAPER)
     starts = ", ".join(str((row * pieces + places[row][read]) % PARTS * 4) for row in range(ROWS))
     return drawing.picture(
         f"Eight rows of {pieces} pieces, 128 bytes per line. Piece {read} of rows 0 to 7 begins in banks "

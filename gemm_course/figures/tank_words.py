@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from gemm_course.figures.svg import capital
 from gemm_course.model import Tank
 
-ORDER = ("registers", "shared memory", "threads", "blocks")  # headings of the tanks, from left to right
-LABELS = {
-    "threads": "warp slots",
-    "blocks": "block slots",
-}  # names in the picture that differ from the model's
+# The tanks stand in this order, from left to right.
+ORDER = ("registers", "shared memory", "threads", "blocks")
+# These tanks have other names in the picture than in the model.
+LABELS = {"threads": "warp slots", "blocks": "block slots"}
 _UNIT = {"registers": "register", "threads": "warp slot", "blocks": "block slot"}
 _FEW = ("no", "a first", "a second", "a third", "a fourth", "a fifth", "a sixth", "a seventh", "an eighth")
 

@@ -10,16 +10,15 @@ from gemm_course.figures.svg import SMALL, Drawing, wrap
 from gemm_course.figures.tank_words import Contents, amount, bounded, in_words, label, nth, sentence, title
 from gemm_course.model import Tank
 
-_HEADROOM, _HEIGHT, _WIDE = 34.0, 150.0, 66.0  # the room above a tank, its height and its width
-_NAMES = 96.0  # the width of the table's row names
+# A tank is _HEIGHT units high and _WIDE units wide, and has _HEADROOM units of room above it.
+_HEADROOM, _HEIGHT, _WIDE = 34.0, 150.0, 66.0
+# The names of the table's rows take this width.
+_NAMES = 96.0
 _LINE, _ROW = 19.0, 21.0
-_ABOUT, _ROWS, _SENTENCES, _NOTES = (
-    3,
-    5,
-    3,
-    10,
-)  # the lines reserved for each, so that all pictures are equally high
-_FAINT = 3.0  # a lower block gets neither an outline nor a number
+# These numbers of lines are reserved, so that all pictures are equally high.
+_ABOUT, _ROWS, _SENTENCES, _NOTES = 3, 5, 3, 10
+# A block that is lower than this gets no outline.
+_FAINT = 3.0
 
 
 def tanks(contents: Contents) -> Picture:

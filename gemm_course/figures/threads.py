@@ -11,7 +11,8 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import PAGE, SMALL, Drawing
 
 WARP = 32
-_STRIPES = (colours.IDLE, colours.STRIPE)  # alternate warps, or blocks
+# Neighbouring warps, and neighbouring blocks, alternate between these colours.
+_STRIPES = (colours.IDLE, colours.STRIPE)
 
 
 def ribbon(ids: np.ndarray, thread: tuple[int, int]) -> Picture:
@@ -153,7 +154,8 @@ def _covered_matrix(drawing: Drawing, ids: np.ndarray, shape, chosen, thread) ->
     cell = min(26, (PAGE - left - 8) / across, 260 / down)
     drawing.text(8, top - 5, "column", size=SMALL, fill=colours.QUIET)
     drawing.text(8, top + 16, "row", size=SMALL, fill=colours.QUIET)
-    every = ceil(18 / cell)  # Every column's number would need more room than a cell has.
+    # If a cell has no room for a number, only some of the rows and columns are numbered.
+    every = ceil(18 / cell)
     for column in range(0, across, every):
         drawing.text(
             left + (column + 0.5) * cell, top - 5, column, size=12, anchor="middle", fill=colours.QUIET

@@ -8,7 +8,8 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_PLAN = 200.0  # the largest width and height of a plan
+# A plan is at most this wide and high.
+_PLAN = 200.0
 
 
 def choice(
@@ -40,7 +41,10 @@ def choice(
 
 
 def _plan(drawing: Drawing, tiles: Mapping[str, int], illegal: bool) -> float:
-    """Draw A's tile at the left, B's on top and C's between them. Return where the text may begin."""
+    """Draw A's tile at the left, B's tile at the top, and C's tile right of A's and below B's.
+
+    Return the x at which the text beside the plan may begin.
+    """
     BM, BN, BK = tiles["BM"], tiles["BN"], tiles.get("BK", 1)
     unit = _PLAN / max(BM + BK, BN + BK)
     gap, left, top = 6.0, 40.0, drawing.top + 26

@@ -18,21 +18,23 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, capital, text_width, u
 from gemm_course.profiles import WAITS
 from gemm_course.profiles import words as written
 
-SHOWN = 0.02  # smaller parts of a bar go into "other"
-EXPLAINED = 0.10  # with few bars, a wait that is shorter than this in all of them is named but not explained
-SHOWN_IN_LINES = 0.05  # the smallest part of a short bar that still has room for its letter
-DETAILED = 6  # more bars than these are drawn in one line each
+# A part of a bar that is smaller than this share goes into "other".
+SHOWN = 0.02
+# With few bars, a wait is explained only if it takes at least this share in one of them.
+EXPLAINED = 0.10
+# In a bar of one line, a part that is smaller than this share has no room for its letter and goes into
+# "other".
+SHOWN_IN_LINES = 0.05
+# If there are more bars than this, each takes one line.
+DETAILED = 6
 OTHER = "other"
 GOOD = tuple(wait.name for wait in WAITS.values() if not wait.waits)
-LETTERS = dict(
-    zip(WAITS, "abcdefghjkmnpr", strict=True)
-)  # the same in every picture; i and l look alike and are left out
+# A wait has the same letter in every picture. Letters that look alike, such as i and l, are left out.
+LETTERS = dict(zip(WAITS, "abcdefghjkmnpr", strict=True))
 TENSOR_CORES = "Tensor Cores"
 _HALF = (RIGHT - LEFT - 8) / 2
-_FROM, _TO = (
-    164.0,
-    362.0,
-)  # left and right edge of a bar in a line
+# In a line, the bar runs from _FROM to _TO.
+_FROM, _TO = 164.0, 362.0
 _COLUMNS = {"instr.": 410.0, "issue": 455.0, "units": 500.0, "ms": RIGHT}
 
 
@@ -43,9 +45,9 @@ class Bar:
     ``shares`` divides an average warp's time by the names of `profiles.WAITS`, and adds up to 1. ``warps`` is
     the average per scheduler. ``instructions`` is executed instructions of all threads per multiply-add.
     ``issues`` is the share of the clocks in which a scheduler issued an instruction. ``computing`` names the
-    units that compute the products, ``units`` is how busy they were, and ``computes`` for how many
-    milliseconds. ``limit`` says what limits the kernel. ``precision`` is such as "FP32", or "" if it is not
-    known.
+    units that compute the products. ``units`` is the share of the clocks in which they were busy, and
+    ``computes`` the same in milliseconds. ``limit`` says what limits the kernel. ``precision`` is such as
+    "FP32", or "" if it is not known.
     """
 
     label: str
@@ -90,7 +92,7 @@ def percent(share: float) -> str:
 def arrows(words: Iterable[str]) -> str:
     """Join words with arrows that do not break, "24 → 13 %".
 
-    A unit that all share is written once, at the end.
+    If all are percentages, the percent sign is written once, at the end.
     """
     found, unit = list(words), "\u00a0%"
     if all(word.endswith(unit) for word in found):
@@ -130,7 +132,7 @@ def _least(bars: Sequence[Bar]) -> float:
 
 
 def _drawn(bars: Sequence[Bar]) -> list[str]:
-    """Return the waits that are drawn in any bar, in the order of the bars."""
+    """Return the waits that are drawn in any bar, in the order of WAITS."""
     found = {name for bar in bars for name in bar.parts(_least(bars))}
     return [name for name in WAITS if name in found]
 
@@ -231,7 +233,7 @@ def rate(value: float) -> str:
 
 
 def _in_lines(drawing: Drawing, bars: Sequence[Bar], y: float) -> float:
-    """Draw groups of bars, each under a heading of what computes and the names of the columns.
+    """Draw the bars in groups. The heading of a group names the units that compute, and the columns.
 
     Return the lower edge.
     """

@@ -10,16 +10,17 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
 Element = tuple[int, ...]
-_COMMA = ",\u00a0"  # keeps an element on one line
+# The no-break space keeps an element on one line.
+_COMMA = ",\u00a0"
 
 
 @dataclass
 class Scene:
-    """All that the threads of a block do in one step, which is one line of the kernel, executed once.
+    """A step of a block, in which its threads execute one line of the kernel once.
 
-    ``touched`` maps an array's name to {thread: elements}, and ``shared`` an array's name to {element: what
-    it holds now}, such as "A[0, 3]". ``loads`` and ``reads`` count each thread's global loads and shared
-    reads so far.
+    ``touched`` maps an array's name to {thread: elements}. ``did`` says what each thread did. ``shared`` maps
+    an array's name to {element: its contents}, which are such as "A[0, 3]". ``loads`` and ``reads`` count
+    each thread's global loads and shared reads so far.
     """
 
     line: int
@@ -37,12 +38,16 @@ def name_of(array: str, element: Sequence[int]) -> str:
 
 
 def scenes(trace) -> list[Scene]:
-    """Cut ``report.trace`` of one block into scenes. A new line or a repeated access starts a new one."""
+    """Cut ``report.trace`` of one block into scenes.
+
+    A barrier, another line or a repeated access starts a new scene.
+    """
     story: list[Scene] = []
     seen: set[tuple[str, str]] = set()
     loads: dict[int, int] = {}
     reads: dict[int, int] = {}
-    held: dict[int, str] = {}  # what each thread fetched last, which it stores next
+    # ``held`` says what each thread fetched last, because a thread stores next what it fetched last.
+    held: dict[int, str] = {}
     shared: dict[str, dict[Element, str]] = {}
     for _, rows in trace.groupby("step", sort=True):
         first = rows.iloc[0]
@@ -93,7 +98,7 @@ def sentence(scene: Scene, thread: int) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """The matrices' shapes, the tile's width, the block, and the kernel's lines by number."""
+    """The facts that all scenes share: the matrices' shapes, the tile's width, the block, and the lines."""
 
     shapes: dict[str, tuple[int, int]]
     tile: int
@@ -155,7 +160,7 @@ def _barrier(drawing: Drawing, places, tile: int) -> None:
 
 
 def _outline_of_tiles(drawing: Drawing, places, plan: Plan) -> None:
-    """Outline the row of A and the column of B that the block's tile of C needs, and this tile."""
+    """Outline the block's tile of C, and the rows of A and the columns of B that the tile needs."""
     size = plan.tile * _CELL
     (bx, by), (columns, depth) = plan.block, (plan.shapes["A"][1], plan.shapes["B"][0])
     for array, x, y, wide, high in (

@@ -11,25 +11,29 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import NORMAL, Drawing
 from gemm_course.model.requests import SECTOR, Request
 
-AT_ONCE = 4  # the number of lanes that each step of the story adds
+# Each step of the story adds this many lanes.
+AT_ONCE = 4
 _HOW_TOLD = f"Shown {AT_ONCE} lanes at a time; the hardware takes all 32 at once."
-WINDOW = 32, 32, 8  # the rows and columns of C, and the steps along k, that are drawn
+# The picture shows this many rows and columns of C, and this many steps along k.
+WINDOW = 32, 32, 8
 _SIDE, _LEFT = 176.0, 12.0
-_RIBBON, _ROWS = 32, 16  # the number of sectors shown, and of those in a column
+# The picture shows _RIBBON sectors, with _ROWS of them in a column.
+_RIBBON, _ROWS = 32, 16
 _PITCH, _WORD = 17.0, 9.0
 _WORDS = SECTOR // 4
-# The width of a column: an address, a sector, and the lanes that ask for it.
+# A column has room for an address, a sector, and the lanes that ask for the sector.
 _COLUMN = 44.0 + _WORDS * _WORD + 54.0
-_BAR = _SIDE  # the length of the longest bar, which is all that a request can move
+# The longest bar stands for the most bytes that a request can move.
+_BAR = _SIDE
 _MOST = 32 * SECTOR
 
 
 @dataclass(frozen=True)
 class View:
-    """A request, and how many of its lanes have asked so far.
+    """A request, of which the first ``heard`` lanes have asked so far.
 
-    ``kernel`` is its name. ``places`` are the elements of C that each lane computes. ``facts`` are further
-    sentences below the picture.
+    ``kernel`` is the kernel's name. ``places`` are the elements of C that each lane computes. ``facts`` are
+    further sentences below the picture.
     """
 
     kernel: str
@@ -112,7 +116,7 @@ def _in_words(view: View) -> str:
 
 
 def _matrix(drawing: Drawing, corner: Corner, view: View, array: str) -> None:
-    """Draw a matrix with the elements that lanes ask for, and which lanes, now, before and later."""
+    """Draw a matrix with the elements of lanes that ask now, have asked before, and ask later."""
     hue = colours.of_array(array)
     x, y, wide, high = corner.box(array)
     drawing.rect(x, y, wide, high, colours.IDLE, stroke=colours.EDGE)

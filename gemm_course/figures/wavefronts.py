@@ -13,12 +13,15 @@ from gemm_course.model.requests import Request, wavefronts_of
 
 WARP = 32
 _LEFT, _CELL, _HIGH = 8.0, 17.0, 20.0
-_TILE, _MOST = 96.0, 280.0  # heights of the tile, and of the most wavefronts with the words about them
-_ALIGNED = 16  # a 128-bit access starts at a multiple of this many bytes
+# These heights are reserved for the tile, and for the most wavefronts with the words about them.
+_TILE, _MOST = 96.0, 280.0
+# A 128-bit access must start at a multiple of this many bytes.
+_ALIGNED = 16
 
 _KEY = "A line is one wavefront: one word per bank; the number is the lane served."
 
-Wavefront = dict[int, int]  # bank -> the first lane that uses its word
+# A wavefront maps a bank to the first lane that needs its word.
+Wavefront = dict[int, int]
 
 
 def served(request: Request) -> list[tuple[range, list[Wavefront]]]:
@@ -46,7 +49,8 @@ def _fronts(needed: dict[int, int], lanes: range, width: int) -> list[Wavefront]
 
     Each takes, from every bank, the next word that is still needed.
     """
-    banks: dict[int, dict[int, int]] = defaultdict(dict)  # bank -> word -> lane
+    # ``banks`` maps a bank to its words, and each word to the first lane that needs it.
+    banks: dict[int, dict[int, int]] = defaultdict(dict)
     for lane in lanes:
         for word in range(needed[lane], needed[lane] + width) if lane in needed else ():
             banks[word % BANKS].setdefault(word, lane)
