@@ -13,8 +13,10 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.records import origin, parse_tiles
 from gemm_course.records.columns import COMPILED
 
-LONGEST_COMPILATION = 2.0  # seconds that a learner who moves a slider waits at most
-TRIED = 8  # the number of the fastest choices that may compile too slowly before the search gives up
+# A learner who moves a slider waits at most this many seconds for a compilation.
+LONGEST_COMPILATION = 2.0
+# Only this many of the fastest choices are tried for one that compiles in time.
+TRIED = 8
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class CompileTimes:
         self.path, self.command, self.measure = path, command, measure
         self.known = {(row["stage"], row["tiles"]): row["seconds"] for row in COMPILED.rows(path)}
         if measure:
-            compile_seconds(LADDER[0], {})  # The first compilation in a process takes longer.
+            # The first compilation in a process takes longer, so it is made before any is timed.
+            compile_seconds(LADDER[0], {})
 
     def __call__(self, stage: Stage, tiles: str) -> float | None:
         key = stage.name, tiles

@@ -14,10 +14,14 @@ from gemm_course.kernels import Stage, tiles_text
 from gemm_course.records import parse_tiles
 from gemm_course.records.columns import SHORT_DTYPES, SWEEP
 
-Task = tuple[str, dict[str, int]]  # a stage's name and tiles
-FASTEST = 5  # the number of a stage's fastest choices whose neighbours are promising
-KEPT_PER_STEP = 0.85  # a guess: each doubling or halving of a size keeps this share of the speed
-EXPLORE = 3  # one choice in this many is the next in random order, promising or not
+# A task is a stage's name and its tiles.
+Task = tuple[str, dict[str, int]]
+# Choices near a stage's fastest ones are promising, and this many count as the fastest.
+FASTEST = 5
+# As a guess, each doubling or halving of a size keeps this share of the speed.
+KEPT_PER_STEP = 0.85
+# One choice in this many is the next in the given order, promising or not.
+EXPLORE = 3
 
 
 def choices(stages: Sequence[Stage], seed: int = 0) -> list[Task]:
@@ -62,11 +66,11 @@ def forget(stages: Iterable[str], shape: tuple[int, int, int], path: Path) -> in
 
 
 class Queue:
-    """Tasks in the order in which they are measured: as given, or the most promising first.
+    """A queue of tasks, which gives them out in the given order or the most promising first.
 
     A choice is promising if it is near fast ones. Its expected speed is that of one of the stage's fastest
     choices so far, less a share for each size in which the two differ. Every third choice of a stage is still
-    the next in the given order. Until a choice of the stage has been measured, all are.
+    the next in the given order, and so is every choice before one of the stage has been measured.
     """
 
     def __init__(

@@ -25,7 +25,8 @@ from pathlib import Path
 
 from gemm_course.bench.merge import Merged, merge
 
-ATTEMPTS = 3  # after this many jobs of a shard in a row that write nothing, an error names the last log
+# After this many jobs of a shard in a row that write nothing, an error names the last log.
+ATTEMPTS = 3
 POLL_SECONDS, GRACE_SECONDS = 5, 5
 STOPPED = (
     "Jobs go on without this command: `squeue --me` shows them, and the same command waits for them again."
@@ -38,7 +39,7 @@ class ClusterError(RuntimeError):
 
 @dataclass(frozen=True)
 class Shard:
-    """One part of a sweep: ``number``, counted from 1, of ``of`` parts."""
+    """A part of a sweep, with its ``number``, counted from 1, among ``of`` parts."""
 
     number: int
     of: int
@@ -193,7 +194,8 @@ def _wait(jobs: dict, say: Callable[[str], None]) -> list[Shard]:
             elif queue is not None:
                 ended = [shard for shard, job in jobs.items() if job.job_id not in queue]
             else:
-                ended = []  # Slurm does not answer now.
+                # Slurm does not answer now, so no job is known to have ended.
+                ended = []
             if ended:
                 time.sleep(0 if local else GRACE_SECONDS)  # On a network folder the last rows may come late.
                 return ended

@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-R_32F, R_16F = 0, 2  # cudaDataType_t
-COMPUTE_16F, COMPUTE_32F = 64, 68  # cublasComputeType_t; COMPUTE_32F is FP32 with TF32 off
+# These values have cuBLAS's type cudaDataType_t.
+R_32F, R_16F = 0, 2
+# These values have the type cublasComputeType_t. COMPUTE_32F is FP32 with TF32 off.
+COMPUTE_16F, COMPUTE_32F = 64, 68
 DEFAULT_ALGORITHM = -1
 DEFAULT_MATH = 0
 NOT_TRANSPOSED = 0

@@ -14,7 +14,8 @@ from gemm_course.records import origin
 from gemm_course.records.columns import CORRECTNESS, LADDER
 
 BUDGET_MS = 400
-LONGEST_REASON = 300  # the most characters of a reason
+# A reason has at most this many characters.
+LONGEST_REASON = 300
 ODD_SHAPES = (
     (1, 1, 1),
     (1023, 517, 769),

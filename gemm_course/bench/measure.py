@@ -14,7 +14,8 @@ from gemm_course.kernels import KernelLaunch, Stage, tiles_text
 from gemm_course.records import origin
 from gemm_course.records.columns import LADDER, SHORT_DTYPES
 
-SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
+# Each scaling is (alpha, beta).
+SCALINGS = ((1.0, 0.0), (1.25, -0.5))
 MOST_ROUNDS = 60
 
 

@@ -39,7 +39,7 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Merged:
-    """The result of a merge for one file: how many rows it added, and how many of the old they replaced."""
+    """The result of a merge for one file: how many rows were added, and how many old rows they replaced."""
 
     file: str
     added: int

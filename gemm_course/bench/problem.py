@@ -1,4 +1,4 @@
-"""Holds one matrix multiplication on the GPU: its inputs, the exact product in float64, and cuBLAS's."""
+"""Holds one matrix multiplication on the GPU: its inputs, its product in float64, and cuBLAS's product."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from gemm_course.device.buffers import leading_dimension, padded
 
 # Rows start at multiples of this many bytes, as in document 004. Every stage's alignment divides them.
 ROW_BYTES = {"float32": 64, "float16": 32}
-HALF_ULP = {"float32": 2**-24, "float16": 2**-11}  # the relative error of rounding once
+# Rounding once causes at most this relative error.
+HALF_ULP = {"float32": 2**-24, "float16": 2**-11}
 
 
 class WrongResult(ArithmeticError):
@@ -21,7 +22,7 @@ class WrongResult(ArithmeticError):
 
 
 class Problem:
-    """C = alpha * A @ B + beta * C of one size and dtype with random numbers, on the GPU.
+    """A multiplication C = alpha * A @ B + beta * C of random matrices of one dtype, on the GPU.
 
     ``dtype`` is "float32" or "float16", for A, B and C. Rows are padded to multiples of 64 bytes (32 for
     float16), then by `spare` times 64 (32) bytes and by `extra` elements. The padding holds NaN.

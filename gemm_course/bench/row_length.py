@@ -15,12 +15,14 @@ from gemm_course.kernels import LADDER
 from gemm_course.records.columns import ROW_LENGTHS
 
 SIZES = (2048, 4096)
-# These are floats of padding: every number up to a sector (8), then steps up to two lines (64).
+# These numbers of floats are added to each row. The steps are 1 up to a sector (8 floats), so that rows begin
+# at every place in a sector. They are 4 up to a line (32) and 8 up to two lines (64).
 EXTRA = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64)
 STAGES = ("naive_uncoalesced", "naive_coalesced")
 BLOCKS = ({"BM": 32, "BN": 32}, {"BM": 16, "BN": 16}, {"BM": 4, "BN": 64}, {"BM": 2, "BN": 128})
 BUDGET_MS = 300
-PLAIN = ((1.0, 0.0),)  # alpha, beta
+# The only scaling is alpha = 1 with beta = 0.
+PLAIN = ((1.0, 0.0),)
 
 
 def measure_row_lengths(

@@ -25,13 +25,16 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.records.columns import SWEEP
 
 START_SECONDS, COMPILE_SECONDS, MEASURE_SECONDS = 120, 90, 20
-CONTEXT_BYTES = 600 * 2**20  # the size of a CUDA context with cuBLAS in it
-LAST_MEASUREMENT_SECONDS = 15  # a sweep may run longer by this to finish a measurement
+# A CUDA context with cuBLAS in it takes about this many bytes.
+CONTEXT_BYTES = 600 * 2**20
+# A sweep may run this much longer to finish a measurement.
+LAST_MEASUREMENT_SECONDS = 15
 
 
 def cores() -> int:
     """Return how many cores this process may use. A job on a cluster has only some of the node's."""
-    own = getattr(os, "sched_getaffinity", None)  # only Linux has it
+    # Only Linux has this function.
+    own = getattr(os, "sched_getaffinity", None)
     return len(own(0)) if own else os.cpu_count() or 1
 
 
@@ -47,13 +50,17 @@ def workers_that_fit(gpu_bytes: int, gpus: int, shape: tuple[int, int, int], dty
 
 @dataclass
 class Worker:
-    """A worker process: what it is doing, since when, and on which GPU."""
+    """A worker process: what it is doing, since when, and on which GPU.
+
+    ``first`` is true if the worker was started with the sweep, and not as a replacement. ``state`` is
+    "starting", "idle", "compiling", "waiting" (for the GPU) or "measuring".
+    """
 
     gpu: str
     process: Any
     connection: Connection
-    first: bool = True  # started with the sweep, not as a replacement
-    state: str = "starting"  # starting, idle, compiling, waiting for the GPU, measuring
+    first: bool = True
+    state: str = "starting"
     since: float = field(default_factory=time.monotonic)
     task: Task | None = None
     row: dict[str, Any] = field(default_factory=dict)
@@ -68,9 +75,10 @@ class Worker:
 
 
 class Sweep:
-    """A run of tasks on workers.
+    """A sweep in progress: worker processes compile in parallel, and one at a time measures on each GPU.
 
-    `write` gets every finished row, and `measured_on` counts the rows of each GPU.
+    ``write`` is called with every finished row. ``measured_on`` counts, for each GPU, the rows whose task
+    reached its measurement.
     """
 
     def __init__(
@@ -163,7 +171,8 @@ class Sweep:
             return
         self._finish(worker, reason)
         worker.enter("idle")
-        if reason.startswith(CRASH):  # Its CUDA context is lost.
+        # The worker's CUDA context is lost.
+        if reason.startswith(CRASH):
             self._replace(worker, reason)
 
     def _finish(self, worker: Worker, reason: str) -> None:
@@ -271,5 +280,6 @@ def queue_of(
     rows = [row for row in rows_at(shape, path) if row["stage"] in names]
     if shard is None:
         return Queue(remaining(choices(stages), rows), rows, most, promising)
-    whole = [task for stage in stages for task in choices([stage])[:most]]  # This is the same in every shard.
+    # The whole is the same in every shard, so that shards do not overlap.
+    whole = [task for stage in stages for task in choices([stage])[:most]]
     return Queue(remaining(shard.part(whole), rows), rows, None, promising)

@@ -1,7 +1,7 @@
 """Serves the sweep in a process that compiles a kernel at any time, and measures it when it is lent the GPU.
 
-It answers two kinds of request: ("compile", stage name, tiles) and ("measure",). Each answer is (columns,
-reason): what is known by now, and why the task cannot be measured, "" if it can.
+The process answers two kinds of request: ("compile", stage name, tiles) and ("measure",). Each answer is
+(columns, reason): what is known by now, and why the task cannot be measured, or "" if it can.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lists the kernels that are profiled beside the ladder at its default tiles and the usual size.
 
-Each is one change away from another profile, with registers and blocks per multiprocessor as equal as
-possible, so that a difference between the two has one cause.
+Each kernel is one change away from another profiled kernel, with registers and blocks per multiprocessor as
+equal as possible, so that a difference between the two has one cause.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Asked:
 
 USUAL = (4096,)
 
-# These are for notebooks 01 and 02: sectors, lines and where rows begin.
+# Notebooks 01 and 02 ask about sectors, lines and where rows begin.
 NAIVE = (
     Asked(
         "naive_uncoalesced",
@@ -62,9 +62,9 @@ NAIVE = (
     ),
 )
 
-# These are for notebooks 04, 05 and 08: the same machine code with fewer blocks on a multiprocessor. In all
-# cases that are compared, shared memory takes as much of L1 as it can, so that L1 is equally small in each.
-# (The copies of wmma_fp16_acc bypass L1.)
+# Notebooks 04, 05 and 08 compare the same machine code with fewer blocks on a multiprocessor. In all cases
+# that are compared, shared memory takes as much of L1 as it can, so that L1 is equally small in each. The
+# copies of wmma_fp16_acc bypass L1.
 DOCUMENT_V03 = "BM=64 BN=64 BK=8 TM=8"
 RESIDENCY = (
     Asked(
@@ -107,7 +107,7 @@ RESIDENCY = (
     ),
 )
 
-# These are for notebooks 04 and 05: local memory, thread tiles and banks.
+# Notebooks 04 and 05 ask about local memory, thread tiles and banks.
 DOCUMENT_V04 = "BM=128 BN=128 BK=16 TM=8 TN=8"
 THREAD_TILES = (
     Asked(
@@ -142,7 +142,7 @@ THREAD_TILES = (
     ),
 )
 
-# These are for notebooks 06 and 07: parts of vectorized, its padding, and which lanes read together.
+# Notebooks 06 and 07 ask about parts of vectorized, its padding, and which lanes read together.
 VECTORIZED = (
     Asked(
         "vectorized_apart",
@@ -191,7 +191,7 @@ VECTORIZED = (
     ),
 )
 
-# These are for notebook 08: depth, padding and half-used sectors of the Tensor Core kernel.
+# Notebook 08 asks about depth, padding and half-used sectors of the Tensor Core kernel.
 SMALL_BLOCKS = "BM=64 BN=64 BK=64 WM=32 WN=64"
 TENSOR_CORES = (
     Asked("wmma", "BK=16", USUAL, "Barriers four times as often, the same wavefronts. What waits?"),

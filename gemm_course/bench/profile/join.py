@@ -9,7 +9,8 @@ from gemm_course.bench.profile.pages import Measured
 from gemm_course.compiler.disassembly import Instruction
 from gemm_course.profiles.store import COUNTED
 
-ALIGNED = 128  # a function begins at a multiple of this many bytes
+# A function begins at a multiple of this many bytes.
+ALIGNED = 128
 
 
 class OtherCode(ValueError):

@@ -23,7 +23,8 @@ from gemm_course.device import gpu_facts
 from gemm_course.records import origin
 from gemm_course.records.columns import PROFILE
 
-SECONDS = 300  # how long a launch may take under Nsight Compute, which repeats it some 40 times
+# A launch may take this long under Nsight Compute, which repeats it some 40 times.
+SECONDS = 300
 LAUNCHED = (
     "kernel",
     "grid",
@@ -70,7 +71,8 @@ def watch(source: Source) -> Callable[[], Launch]:
 
 def _watched(source: Source, report: Path) -> dict[str, Any]:
     """Launch the case, so that Nsight Compute writes the report. Return what was launched."""
-    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # the places of a kernel's modules
+    # The watched process must find a kernel's modules where this process finds them.
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     for metrics in ASKED_FOR:
         options = ["--set", "full", "-f", "-o", str(report.with_suffix(""))]
         options += ["--metrics", ",".join(metrics)] if metrics else []

@@ -45,8 +45,8 @@ METRICS = {
     "nanoseconds": "gpu__time_duration.sum",
 }
 
-# These count Tensor Cores and their loads. Where the GPU or Nsight Compute lacks a metric, its column stays
-# empty.
+# These metrics count the work and the loads of Tensor Cores. Where the GPU or Nsight Compute lacks a metric,
+# its column stays empty.
 TENSOR_METRICS = {
     "matrix_load_requests": "smsp__inst_executed_op_ldsm.sum",
     "matrix_load_wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum",
@@ -56,7 +56,7 @@ TENSOR_METRICS = {
     "tensor_operations_fp16_acc": "sm__ops_path_tensor_src_fp16_dst_fp16.sum",
 }
 
-# From here on, these are the columns that only profiles have.
+# Only profiles have the columns from here on.
 _ELAPSED = "avg.pct_of_peak_sustained_elapsed"
 SAMPLES = "smsp__pcsamp_sample_count"
 
@@ -95,5 +95,5 @@ WHOLE = {
 }
 
 # `--set full` lacks some of the metrics, so they are named as well. A GPU may not know all of them, and one
-# unknown metric fails the whole run. Then fewer are asked for.
+# unknown metric makes the whole run fail. After such a failure, fewer metrics are named.
 ASKED_FOR = ((*METRICS.values(), *TENSOR_METRICS.values()), tuple(METRICS.values()), ())

@@ -15,10 +15,12 @@ from gemm_course.compiler.disassembly import Instruction
 
 UNKNOWN = ("", "n/a", "nan", "-")
 STALL = "stall_"
-# Columns with this in their names repeat others, without the samples in which the scheduler issued.
+# A column with these words in its name repeats another, without the samples in which the scheduler issued.
 NOT_ISSUED = "(Not Issued)"
 SAMPLES = "# Samples"
-COLUMNS = {  # the course's name and the page's; for a kernel without such accesses the page has no column
+# Each count has a name in the course and another on the page. The page lacks the column of a count for a
+# kernel without such accesses.
+COLUMNS = {
     "executed": "Instructions Executed",
     "threads": "Predicated-On Thread Instructions Executed",
     "global_sectors": "L2 Theoretical Sectors Global",
@@ -61,10 +63,10 @@ def size(text: str) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """An instruction on the page.
+    """A machine instruction on the page of sources.
 
-    ``address`` is in the GPU's memory. ``counts`` are by the course's name, a key of COLUMNS. ``samples`` are
-    by Nsight Compute's reason, without reasons that have none.
+    ``address`` is in the GPU's memory. ``counts`` maps the keys of COLUMNS to counts. ``samples`` maps
+    each of Nsight Compute's reasons that occur to its number of samples.
     """
 
     address: int
@@ -86,7 +88,8 @@ def kernels(lines: Iterable[str]) -> list[list[Measured]]:
     """Return the instructions of each launch, in the page's order. Raise ValueError for any other page."""
     found: list[list[Measured]] = []
     names: list[str] = []
-    begun = False  # true if the line with a kernel's name was just read
+    # ``begun`` is true if the line with a kernel's name was just read.
+    begun = False
     for row in csv_rows(lines):
         if row[0] == "Kernel Name":
             found.append([])
@@ -109,7 +112,8 @@ def _measured(row: Mapping[str, str]) -> Measured:
         for name, value in row.items()
         if name.startswith(STALL) and not name.endswith(NOT_ISSUED)
     }
-    rest = (whole(row.get(SAMPLES)) or 0) - sum(reasons.values())  # A very short kernel has no such column.
+    # The page of a very short kernel has no column of samples.
+    rest = (whole(row.get(SAMPLES)) or 0) - sum(reasons.values())
     if rest < 0:
         raise ValueError(f"at {row['Source'].strip()} Nsight Compute has more reasons than samples")
     reasons[WITHOUT_COLUMN] = reasons.get(WITHOUT_COLUMN, 0) + rest

@@ -20,7 +20,8 @@ from gemm_course.device import gpu_facts, require_gpu
 from gemm_course.profiles import store
 from gemm_course.records.columns import PROFILE
 
-READERS = 2  # the number of threads that read reports while the GPU runs the next kernel
+# This many threads read reports while the GPU runs the next kernel.
+READERS = 2
 
 
 @dataclass

@@ -18,9 +18,10 @@ from gemm_course.records import parse_tiles
 
 @dataclass(frozen=True)
 class Case:
-    """One launch.
+    """A launch of a kernel.
 
-    `make_args()` returns NumPy arrays and scalars, and shared_bytes is dynamic shared memory.
+    `make_args()` returns NumPy arrays and scalars. ``shared_bytes`` is dynamic shared memory. ``setting`` has
+    m, n, k and tiles if the case is a GEMM.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Case:
     block: Any
     make_args: Callable[[], Sequence[Any]]
     shared_bytes: int = 0
-    setting: dict[str, Any] = field(default_factory=dict)  # m, n, k and tiles, where the case is a GEMM
+    setting: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Wanted:
-    """A stage with all its tiles, at m, n, k."""
+    """A profile to make, which is that of a stage with all its tiles at a shape (m, n, k)."""
 
     stage: Stage
     tiles: Mapping[str, int]
@@ -82,5 +82,6 @@ def recorded_ones(stages: Sequence[str] = ()) -> list[Wanted]:
 def _wanted(name: str, tiles: str, shape: Shape) -> Wanted:
     stage = stage_named(name)
     chosen = stage.complete(parse_tiles(tiles))
-    stage.grid(*shape[:2], chosen)  # raises IllegalTiles
+    # This call raises IllegalTiles if the tiles break a rule.
+    stage.grid(*shape[:2], chosen)
     return Wanted(stage, chosen, shape)
