@@ -77,17 +77,20 @@ def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: b
             lineinfo=lines or bool(options.get("lineinfo")),
             forceinline=bool(options.get("forceinline")),
             fastmath=bool(options.get("fastmath")),
-            nvvm_options={},  # the caller calls NVVM itself
+            # The caller of this function calls NVVM itself, so Numba needs no options for NVVM.
+            nvvm_options={},
             cc=capability,
         )
         library = result.library
         kernel = library.get_function(result.fndesc.llvm_func_name)
         kernel_fixup(kernel, False)
         nvvm.set_launch_bounds(kernel, options.get("launch_bounds"))
-        modules = tuple(nvvm.llvm_replace(module) for module in library.llvm_strs)  # in NVVM's dialect
+        # NVVM reads a dialect of its own.
+        modules = tuple(nvvm.llvm_replace(module) for module in library.llvm_strs)
     files = [function.__code__.co_filename, *(one.py_func.__code__.co_filename for one in device_functions)]
     sources, others = _to_link(library, options, modules)
-    if sources:  # NVRTC marks the version of debug information by another kind of flag, which is used then.
+    # NVRTC marks the version of debug information by another kind of flag, so the modules get this kind, too.
+    if sources:
         modules = tuple(
             re.sub(r'i32 \d+, (!"Debug Info Version")', r"i32 4, \1", module) for module in modules
         )
@@ -188,7 +191,8 @@ def _compiling_for(capability: tuple[int, int], lines: bool) -> Iterator[list]:
     with global_compiler_lock, warnings.catch_warnings():
         # Numba warns of functions without a source, for example.
         warnings.simplefilter("ignore", NumbaWarning)
-        # They are read under the lock, because outside it they may belong to another thread that compiles.
+        # Both functions are read under the lock, because outside the lock they may belong to another thread
+        # that compiles.
         resolve, ask = kind.get_call_template, module.get_current_device
         kind.get_call_template, module.get_current_device = get_call_template, get_current_device
         try:
@@ -224,7 +228,8 @@ def _forget(function: Any, lines: bool) -> None:
 def _remember(function: Any, state: dict) -> None:
     """Restore a device function, and remove from Numba's tables what was compiled in between."""
     for made in function.overloads.values():
-        with suppress(KeyError):  # An interruption came before it was entered there.
+        # An interruption may have come before the version was entered there.
+        with suppress(KeyError):
             made.target_context.remove_user_function(made.entry_point)
     own = vars(function)
     for name in own.keys() - state.keys():

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-LONG = 2000  # in longer codes the comparison in order skips common opcodes, which would take too long
+# In longer codes the comparison in order skips common opcodes, because it would take too long.
+LONG = 2000
 
 
 def like_places(ones: Sequence[str], others: Sequence[str]) -> list[int]:

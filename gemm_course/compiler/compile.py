@@ -41,8 +41,10 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from lockstep import active, did_you_mean
 from lockstep.limits import LIMITS, MAX_STATIC_SHARED_BYTES, MAX_THREADS
 
-EXAMPLE = 64  # rows and columns of example matrices, of which only the types matter
-KEPT = 64  # the number of stages with tiles that are cached
+# Example matrices have this many rows and columns, but only their types matter.
+EXAMPLE = 64
+# This many stages with tiles are cached.
+KEPT = 64
 
 
 def compiled(
@@ -135,7 +137,8 @@ def _stage(named: str | Stage) -> Stage:
 
 
 def _of_stage(stage: Stage, tiles: dict[str, int], capability: tuple[int, int]) -> Compiled:
-    if impossible := why_not(stage, tiles, capability):  # This raises IllegalTiles.
+    # `why_not` raises IllegalTiles if the tiles break a rule.
+    if impossible := why_not(stage, tiles, capability):
         raise CannotCompile(impossible)
     reason = why_no_compiler()
     if reason is None:
@@ -243,8 +246,8 @@ def _shown(value: Any) -> str:
 def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: _Asked) -> Compiled:
     begun = time.perf_counter()
     image = _image(dispatcher, types, capability, lines=True)
-    # In stages, line numbers change no instruction. A test compares each stage's code with a launch's at its
-    # default tiles; with other tiles, a profile is kept only if its instructions are the same
+    # In stages, line numbers change no instruction. A test compares the code of each stage at its default
+    # tiles with a launch's code. At other tiles, a profile is kept only if its instructions are the same
     # (bench.profile.join).
     launched = image if asked.tiles else _image(dispatcher, types, capability, lines=False)
     rows = _rows(launched, image)
@@ -269,7 +272,8 @@ def _shared_bytes(used: Usage, asked: _Asked, capability: tuple[int, int]) -> in
 
     Raise CannotCompile if it is too much.
     """
-    if used.shared_bytes > MAX_STATIC_SHARED_BYTES:  # The assembler does not complain for 9.0.
+    # The assembler does not complain for 9.0, so the bytes are checked here.
+    if used.shared_bytes > MAX_STATIC_SHARED_BYTES:
         raise too_much_static(asked.name, used.shared_bytes)
     shared = used.shared_bytes + asked.dynamic_shared_bytes
     if impossible := why_too_much(asked.name, shared, capability):

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 from gemm_course.compiler.kinds import kind_of
 
-SIZE = 16  # bytes of an instruction since compute capability 7.0
-NOWHERE = ("", 0)  # the place of an instruction that belongs to no line
+# An instruction has this many bytes since compute capability 7.0.
+SIZE = 16
+# An instruction that belongs to no line has this place.
+NOWHERE = ("", 0)
 
 _PLACE = re.compile(r'\s*//## File "(?P<file>[^"]*)", line (?P<line>\d+)')
 _LABEL = re.compile(r"(?P<name>[.$\w]+):\s*$")
@@ -19,13 +21,14 @@ _SECTION = re.compile(r"\s*\.section\s+\.text\.(?P<name>[^\s,]+)")
 _FUNCTION = re.compile(r"\s*\.type\s+(?P<name>\S+?),@function")
 _INSTRUCTION = re.compile(r"\s*/\*(?P<address>[0-9a-f]{4,})\*/\s+(?P<text>.*?)\s*;?\s*$")
 _REFERENCE = re.compile(r"`\((?P<name>[^()]*)\)")
-_Code = tuple[list[str], int, str, tuple[str, int]]  # labels before an instruction, address, text, place
+# An instruction is read as the labels before it, its address, its text and its place.
+_Code = tuple[list[str], int, str, tuple[str, int]]
 _PARTS = re.compile(r"(?:(?P<predicate>@!?U?P\w+)\s+)?(?P<opcode>\S+)\s*(?P<operands>.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One machine instruction, after its predicate if it has one: "@!P0 BRA 0x230".
+    """A machine instruction, such as "@!P0 BRA 0x230", which begins with its predicate if it has one.
 
     ``address`` is in bytes from the kernel's start. ``file`` and ``line`` are the source that it was compiled
     from. They are "" and 0 if that is neither the kernel nor one of its device functions, as in a division of

@@ -11,8 +11,7 @@ from types import MappingProxyType
 
 MULTIPLY_ADD, TENSOR_CORE = "multiply-add", "Tensor Core product"
 
-# The table has each kind, in the order in which kinds are shown, its meaning and its opcodes without
-# modifiers.
+# Each row has a kind, its meaning, and its opcodes without modifiers. Kinds are shown in this order.
 _TABLE = (
     (MULTIPLY_ADD, "a · b + c in floating point, the work that a kernel is for", "FFMA DFMA HFMA2 FFMA32I"),
     (

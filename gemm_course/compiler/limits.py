@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from gemm_course.kernels import Stage
 from lockstep.limits import LIMITS
 
-HOPPER = 9  # a stage that needs this generation runs on no other, newer ones included
+# A stage that needs this generation runs on no other, not even on a newer one.
+HOPPER = 9
 
 
 def why_not(stage: Stage, tiles: Mapping[str, int] | None, capability: tuple[int, int]) -> str | None:

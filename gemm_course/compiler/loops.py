@@ -53,7 +53,7 @@ def _block_starts(code: Sequence[Instruction]) -> list[int]:
 def _successors(block: Sequence[Instruction], blocks: dict) -> list[int]:
     last = block[-1]
     targets = _targets(last) if _root(last) in JUMPS else []
-    # "@P0 BRA 0x10" and "BRA.U UP0, 0x10" may continue with the next instruction, "BRA 0x10" does not.
+    # "@P0 BRA 0x10" and "BRA.U UP0, 0x10" may continue with the next instruction, but "BRA 0x10" does not.
     surely = not last.predicate and (
         _root(last) in ENDS or (_root(last) in JUMPS and "," not in last.operands)
     )

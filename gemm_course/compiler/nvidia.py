@@ -95,7 +95,8 @@ def optimised(
             for module in map(str.encode, modules):
                 nvvm.add_module_to_program(program, module, len(module), "")
             nvvm.verify_program(program, len(words), words)
-            library = _libdevice()  # It is added after the verifier, which would reject parts of it.
+            # The library is added after the verifier, which would reject parts of it.
+            library = _libdevice()
             nvvm.lazy_add_module_to_program(program, library, len(library), "")
             nvvm.compile_program(program, len(words), words)
         except nvvm.nvvmError as error:
@@ -125,7 +126,7 @@ def linked(
     """
     from cuda.bindings import nvjitlink
 
-    # nvJitLink reports nothing about what it takes from its cache.
+    # The cache is off, because nvJitLink reports nothing about what it takes from there.
     words = [f"-arch=sm_{architecture}", "-verbose", "-no-cache"]
     words += ["-lineinfo"] if lines else []
     words += ["-lto"] if lto else []

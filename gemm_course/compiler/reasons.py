@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 
 from lockstep.limits import MAX_STATIC_SHARED_BYTES
 
-LONGEST = 300  # the most characters of a reason
+# A reason has at most this many characters.
+LONGEST = 300
 PREAMBLES = ("Failed in ", "- Resolution failure", 'File "', "During: ", "Traceback")
 NUMBAS_FILES = (
     "/numba/",
@@ -30,7 +31,8 @@ class NoCompiler(RuntimeError):
 
 def numbas_reason(error: BaseException, function: Callable) -> CannotCompile:
     """Return Numba's reason to reject a function, as an error, with the line if it is known."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # a terminal's colours
+    # The message may have codes for a terminal's colours.
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     reason = _essence(text) or type(error).__name__
     if not _is_numbas(error) and not isinstance(error, TypeError):
         reason = f"{type(error).__name__}: {reason}"

@@ -26,7 +26,8 @@ from gemm_course.records import DATA
 from gemm_course.records.columns import MACHINE_CODE, MACHINE_INSTRUCTIONS
 from gemm_course.records.files import MACHINE_CODE as FOLDER
 
-RECORDED = ((8, 0), (8, 6), (9, 0))  # A100; RTX 3090 and its kin; H100 and H200
+# These are the compute capabilities of the A100, of the RTX 3090 and its kin, and of the H100 and H200.
+RECORDED = ((8, 0), (8, 6), (9, 0))
 TABLE = "stages.csv"
 _PACKAGES = {
     "nvvm": ("nvidia-nvvm", "nvidia-cuda-nvcc-cu12"),

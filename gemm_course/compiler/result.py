@@ -15,7 +15,8 @@ from gemm_course.compiler.loops import loops
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = 4  # the number of kinds that a summary names
+# A summary names this many kinds, the most frequent first.
+SHOWN = 4
 PLURALS = {
     "multiply-add": "multiply-adds",
     "Tensor Core product": "Tensor Core products",
@@ -79,16 +80,17 @@ class Loop:
 class Compiled:
     """A kernel's machine code for one compute capability, with the registers and memory that it takes.
 
-    ``registers`` is per thread. ``spilled_bytes`` is what the code stores to local memory because a thread
-    has too few registers, each store counted once. ``local_bytes`` is local memory per thread, for spilled
-    values and for arrays that cannot stay in registers. ``static_shared_bytes`` is per block, for arrays of
-    fixed shape. ``shared_bytes`` is these and what the launch requests, if that is known. ``seconds`` is wall
+    ``tiles`` are a stage's, as in "BM=128 BN=128", or "" for any other kernel. ``registers`` is per thread.
+    ``spilled_bytes`` is what the code stores to local memory because a thread has too few registers, each
+    store counted once. ``local_bytes`` is local memory per thread, for spilled values and for arrays that
+    cannot stay in registers. ``static_shared_bytes`` is per block, for arrays of fixed shape.
+    ``shared_bytes`` includes what the launch requests, if that is known. ``seconds`` is wall
     time from the Python function to the machine code with its lines, or None if it was read from the record.
     ``compiler`` says which versions compiled it.
     """
 
     name: str
-    tiles: str  # a stage's, as in "BM=128 BN=128"; "" for any other kernel
+    tiles: str
     compute_capability: tuple[int, int]
     registers: int
     spilled_bytes: int

@@ -13,7 +13,8 @@ import re
 from lockstep.limits import LIMITS
 
 LANES = 32
-WARPS_OF_WGMMA = 4  # the number of warps that compute one product together
+# This many warps compute one product together.
+WARPS_OF_WGMMA = 4
 _PER_LANE = {"FFMA": 1, "FFMA32I": 1, "DFMA": 1, "HFMA2": 2}
 _TENSOR_CORE_RATE = {(8, 0): 256, (9, 0): 512}
 _PRODUCT = re.compile(r"HMMA\.(16)(8)(16|8)\b|HGMMA\.(64)x(\d+)x(\d+)\b")

@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from gemm_course.device.presence import require_gpu
 from gemm_course.model.gpus import LIMITS
 
-HOPPER = 9  # later generations lack its wgmma and setmaxnreg
+# Later generations lack Hopper's wgmma and setmaxnreg.
+HOPPER = 9
 
 
 @dataclass(frozen=True)
 class GpuFacts:
-    """The GPU that kernels are launched on. Sizes are in bytes, clocks in MHz."""
+    """The GPU that kernels are launched on. Sizes are in bytes, clocks in MHz.
+
+    ``shared_bytes_per_block`` is the most that a kernel can opt in to. ``driver`` is such as "580.159.04".
+    ``cuda`` is the runtime of the toolkit that Numba compiles with, such as "13.0". ``uuid`` is such as
+    "GPU-...".
+    """
 
     name: str
     compute_capability: tuple[int, int]
@@ -21,13 +27,13 @@ class GpuFacts:
     max_sm_clock_mhz: int
     memory_bytes: int
     l2_bytes: int
-    shared_bytes_per_block: int  # the most that a kernel can opt in to
+    shared_bytes_per_block: int
     shared_bytes_per_multiprocessor: int
     registers_per_multiprocessor: int
     threads_per_multiprocessor: int
-    driver: str  # "580.159.04"
-    cuda: str  # the toolkit's runtime that Numba compiles with, "13.0"
-    uuid: str  # "GPU-..."
+    driver: str
+    cuda: str
+    uuid: str
 
     @property
     def slug(self) -> str:

@@ -13,7 +13,7 @@ warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")
 
 @dataclass(frozen=True)
 class Resources:
-    """What a compiled kernel takes: registers and local bytes per thread, static shared bytes per block."""
+    """The needs of a compiled kernel: registers and local bytes per thread, static shared bytes per block."""
 
     registers: int
     local_bytes: int

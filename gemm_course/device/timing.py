@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from gemm_course.device.facts import sm_clock_mhz
 
-QUEUEING_MS = 0.15  # more than the host needs to queue one launch
+# The host needs less than this to queue one launch.
+QUEUEING_MS = 0.15
 LONGEST_HOLD_MS = 40
 
 
