@@ -14,7 +14,8 @@ from gemm_course import places
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.release import release_course
 
-BUILDS = ("hatchling>=1.27", "editables")  # these make a package of the course itself
+# These packages make a package of the course itself.
+BUILDS = ("hatchling>=1.27", "editables")
 
 
 def bundle(folder: Path, solutions: bool, extra: str | None) -> float:

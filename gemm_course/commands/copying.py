@@ -43,7 +43,8 @@ def copy_into(folder: Path) -> bool:
             target = part / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
-        part.rename(notebooks)  # It happens in one step, so that an interruption leaves no half of it.
+        # The files appear in one step, so that an interruption leaves no half of them.
+        part.rename(notebooks)
         _remember(folder, {name: _digest(file) for name, file in brought()})
     except OSError as error:
         raise CourseError(f"{folder} cannot be written ({error.strerror}): choose another folder.") from error
@@ -68,7 +69,8 @@ def bring_up_to_date(folder: Path) -> tuple[list[str], list[Path]]:
         file.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, file)
         before[name] = _digest(source)
-        _remember(folder, before)  # This is done after each file, so that an interruption loses none.
+        # Each file is remembered at once, so that an interruption forgets none.
+        _remember(folder, before)
     return newer, kept
 
 

@@ -22,7 +22,7 @@ _SCRIPT = places.COURSE / "course.py"
 
 @dataclass(frozen=True)
 class Finding:
-    """One examined thing. ``advice`` says what to do about it, and is None where all is well."""
+    """A thing that was examined. ``advice`` says what to do about it, and is None where all is well."""
 
     subject: str
     found: str

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gemm_course.commands.errors import CourseError
 
-# This is the author of a merge. Users of nbgitpuller may never have told git their name.
+# A merge has this author, because users of nbgitpuller may never have told git their name.
 NAMES = {"NAME": "gemm-course update", "EMAIL": "update@gemm-course.invalid"}
 AUTHOR = {f"GIT_{who}_{what}": name for who in ("AUTHOR", "COMMITTER") for what, name in NAMES.items()}
 

@@ -13,12 +13,15 @@ from gemm_course.commands.errors import CourseError
 from gemm_course.commands.fresh import remember_fresh
 from gemm_course.commands.places import notebook
 
-# This folder has JupyterLab's settings, which a learner's own override, and extensions that draw explorers
-# and find places.
+# This folder has settings of JupyterLab, which a learner's own settings override, and extensions that draw
+# explorers and find places.
 JUPYTER = Path(__file__).parent / "jupyter"
-DRAWN = "GEMM_COURSE_LAB"  # tells kernels that the extension draws the explorers
-HUB = "JUPYTERHUB_SERVICE_URL"  # a JupyterHub sets this for the servers that it starts
-HUBS_PAGE = "JUPYTERHUB_DEFAULT_URL"  # the page that such a server opens; a hub may set it
+# This variable tells kernels that the extension draws the explorers.
+DRAWN = "GEMM_COURSE_LAB"
+# A JupyterHub sets this variable for the servers that it starts.
+HUB = "JUPYTERHUB_SERVICE_URL"
+# A hub may set this variable to the page that such a server opens.
+HUBS_PAGE = "JUPYTERHUB_DEFAULT_URL"
 
 
 def serve(arguments: Sequence[str] = ()) -> None:
@@ -46,8 +49,8 @@ def serve(arguments: Sequence[str] = ()) -> None:
 
 def _app():
     """Return JupyterLab's application, or under a JupyterHub the hub's, which lets in this learner alone."""
-    # JupyterLab imports jsonschema, which spends a second on grammars of internationalised addresses where it
-    # finds this package. Nothing that JupyterLab checks has such an address.
+    # JupyterLab imports jsonschema. Where jsonschema finds this package, it spends a second on grammars of
+    # internationalised addresses. Nothing that JupyterLab checks has such an address.
     sys.modules.setdefault("rfc3987_syntax", None)
     if HUB not in os.environ:
         from jupyterlab.labapp import LabApp
@@ -100,7 +103,8 @@ def _options(folder: Path) -> list[str]:
         f"--ServerApp.root_dir={folder}",
         f"--LabApp.default_url={_first_page(folder)}",
         f"--LabApp.workspaces_dir={folder / places.STATE / 'workspaces'}",
-        "--ServerApp.answer_yes=True",  # Ctrl-C stops it without asking
+        # With this option, Ctrl-C stops JupyterLab without a question.
+        "--ServerApp.answer_yes=True",
         "--ServerApp.log_level=WARN",
         "--LabApp.log_level=WARN",
         *(["--allow-root"] if _is_root() else []),
@@ -120,7 +124,8 @@ def environment(folder: Path = places.COURSE) -> dict[str, str]:
         name: os.pathsep.join(filter(None, [os.environ.get(name), str(JUPYTER)]))
         for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")
     }
-    first = {"JUPYTER_PREFER_ENV_PATH": "1"}  # prefer this Python's kernel to others that the learner has
+    # JupyterLab then prefers this Python's kernel to others that the learner has.
+    first = {"JUPYTER_PREFER_ENV_PATH": "1"}
     drawn = {DRAWN: "1"}
     return added | first | drawn | ({} if folder == places.COURSE else {places.VARIABLE: str(folder)})
 

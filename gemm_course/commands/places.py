@@ -4,7 +4,8 @@ from pathlib import Path
 
 from gemm_course.commands.errors import CourseError
 
-KEPT = Path("notebooks", "kept")  # earlier states of notebooks, in the learner's folder
+# Earlier states of notebooks are kept here in the learner's folder.
+KEPT = Path("notebooks", "kept")
 
 
 def notebook(number: str, folder: Path) -> Path:

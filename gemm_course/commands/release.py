@@ -14,7 +14,8 @@ from gemm_course import checks, places
 from gemm_course.commands.copying import brought
 from gemm_course.commands.errors import CourseError
 
-# A learner needs these of a clone besides the notebooks. Tests and notebook sources hold solutions.
+# A learner needs these parts of a clone besides the notebooks. Tests and notebook sources are left out
+# because they hold solutions.
 COURSE = (
     "README.md",
     "LICENSE",
@@ -28,7 +29,8 @@ COURSE = (
     "gemm_course",
     "lockstep",
 )
-FOLDED, STUB, LISTING = "folded", "stub", "listing"  # tags of the notebooks' cells
+# These are tags of the notebooks' cells.
+FOLDED, STUB, LISTING = "folded", "stub", "listing"
 SOLUTIONS_LINK = "Every solution with what it shows when it runs"
 # The check loads the module of `graded` again, because a notebook may have replaced the function.
 CHECK = """\

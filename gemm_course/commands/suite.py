@@ -12,7 +12,8 @@ from gemm_course.device import why_no_gpu
 from gemm_course.places import COURSE
 
 PARALLEL = ("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal")
-NO_TESTS = 5  # pytest's exit code if it selected no test
+# Pytest ends with this code if it selected no test.
+NO_TESTS = 5
 
 
 def run_tests(arguments: Sequence[str] = ()) -> int:
@@ -29,7 +30,8 @@ def run_tests(arguments: Sequence[str] = ()) -> int:
     if not (COURSE / "tests").is_dir():
         raise CourseError("The tests are not in this install: they come with a clone of the course.")
     os.chdir(COURSE)
-    # A run starts hundreds of processes that import the course. What one has compiled, the next need not.
+    # A run starts hundreds of processes that import the course. What one process has compiled, the next need
+    # not compile.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     *first, last = commands(arguments, has_gpu=why_no_gpu() is None)
     if not first and os.name != "nt":

@@ -17,13 +17,16 @@ from gemm_course.launching import run
 
 @dataclass(frozen=True)
 class Memory:
-    """An array as a kernel sees it: its address, its shape, the elements from row to row, and its dtype."""
+    """An array as a kernel sees it: its address, its shape, the elements from row to row, and its dtype.
+
+    ``owner`` keeps the memory alive.
+    """
 
     pointer: int
     shape: tuple[int, ...]
     row_length: int
     dtype: np.dtype
-    owner: Any  # keeps the memory alive
+    owner: Any
 
     @property
     def whole_rows(self) -> tuple[int, ...]:

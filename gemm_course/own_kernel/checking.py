@@ -15,21 +15,28 @@ from gemm_course.kernels.parts.block_tile import tile_of
 from gemm_course.kernels.parts.own import OwnKernelError, OwnStage, in_file
 from lockstep import ArgumentError, EmulatorError, RefusedLine, Report, emulate
 
-SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
+# Each scaling is (alpha, beta).
+SCALINGS = ((1.0, 0.0), (1.25, -0.5))
 ROW_BYTES = 64
 ALLOWED = {("float32", "float32"): 1e-6, ("float16", "float32"): 5e-4, ("float16", "float16"): 3e-3}
-MOST = 5  # the most problems to report of one case
+# At most this many problems of one case are reported.
+MOST = 5
 STANDARD = ("m", "n", "k", "alpha", "A", "B", "beta", "C")
-ITERATIONS = 10_000  # a loop that runs this much longer than C has elements counts as endless
+# A loop that runs this many iterations more than C has elements counts as endless.
+ITERATIONS = 10_000
 
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of a check. ``problems`` are sentences with the line."""
+    """The result of a check.
+
+    ``passed`` are cases, such as "129 x 131 x 17, alpha = 1, beta = 0". ``problems`` are sentences with the
+    line.
+    """
 
     name: str
     tiles: str
-    passed: tuple[str, ...]  # cases, such as "129 x 131 x 17, alpha = 1, beta = 0"
+    passed: tuple[str, ...]
     problems: tuple[str, ...]
     advice: tuple[str, ...]
 

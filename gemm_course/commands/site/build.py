@@ -74,7 +74,8 @@ def _run_sphinx(sources: Path, made: Path, working: Path, static: Path) -> list[
 
     settings = SETTINGS | {"html_static_path": [str(STATIC), str(static)]}
     warnings = StringIO()
-    with docutils_namespace():  # The next build must not see what this one registers.
+    # The next build must not see what this build registers.
+    with docutils_namespace():
         application = Sphinx(
             sources,
             None,

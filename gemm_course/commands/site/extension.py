@@ -10,7 +10,8 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 
 STATIC = Path(__file__).parent / "static"
-EXPLORERS = "explorers"  # the static folder of the script that draws explorers, and of its frames
+# This static folder has the script that draws explorers, and its frames.
+EXPLORERS = "explorers"
 TITLE = "How a GPU multiplies matrices"
 SETTINGS: dict[str, Any] = {
     "extensions": ["myst_nb", "gemm_course.commands.site.extension"],

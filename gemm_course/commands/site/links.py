@@ -13,7 +13,8 @@ _HTML_LINK = re.compile(r'(?<=href=")([^"#:]+)\.ipynb(?:#([^"]*))?(?=")')
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
-Target = tuple[str, str]  # a page's path, and the place in the page; "" is its top
+# A target is a page's path and the place in the page, which is "" for its top.
+Target = tuple[str, str]
 
 
 def slug(heading: str) -> str:

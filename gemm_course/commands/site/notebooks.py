@@ -9,8 +9,10 @@ from nbformat.v4 import new_markdown_cell
 
 from gemm_course.commands.site.outputs import for_a_page
 
-START = "../README.md#two-commands"  # how to get the course running
-NOT_ON_PAGES = {"navigation", "folded"}  # tags of cells that a page has in another form
+# This link leads to how to get the course running.
+START = "../README.md#two-commands"
+# A page has cells with these tags in another form.
+NOT_ON_PAGES = {"navigation", "folded"}
 _CHECKER = re.compile(r"^check\.\w+\(", re.MULTILINE)
 _HOW_TO_RUN = f"""<div class="course-run">
 
