@@ -24,13 +24,16 @@ from gemm_course.kernels import Stage
 
 @dataclass(frozen=True)
 class Accesses:
-    """The element accesses of all threads of one launch. Barriers are summed over blocks."""
+    """The element accesses of all threads of one launch.
+
+    ``global_loads`` is by array: "A", "B" and "C". ``barriers`` is summed over blocks.
+    """
 
     m: int
     n: int
     k: int
     fma: int
-    global_loads: Mapping[str, int]  # by array: "A", "B", "C"
+    global_loads: Mapping[str, int]
     global_stores: int
     shared_loads: int
     shared_stores: int
@@ -74,7 +77,8 @@ def accesses(
         return _untiled(m, n, k, beta)
     threads, blocks = math.prod(stage.block(tiles)), _over(m, t["BM"]) * _over(n, t["BN"])
     steps = _over(k, t["BK"])
-    if stage.name in ("overlapped_store", "stream_k_fp16"):  # Each writes a part of C in every second step.
+    # These stages write a part of C in every second step.
+    if stage.name in ("overlapped_store", "stream_k_fp16"):
         steps = max(steps, 2 * t["PARTS"] - 1)
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
     wide = max(1, stage.alignment // stage.itemsize)

@@ -13,11 +13,15 @@ __all__ = ["GPUS", "LIMITS", "Gpu", "Limits", "by_driver"]
 
 @dataclass(frozen=True)
 class Gpu(Profile):
-    """One GPU by its data sheet. The bandwidth of DRAM is in TB/s."""
+    """A GPU by its data sheet. The bandwidth of DRAM is in TB/s.
+
+    ``fp16_tensor_tflops`` is for dense products of FP16 with FP32 accumulation on Tensor Cores, and
+    ``fp16_acc_tensor_tflops`` for those with FP16 accumulation.
+    """
 
     dram_tb_s: float
-    fp16_tensor_tflops: float | None = None  # FP16 with FP32 accumulation, dense
-    fp16_acc_tensor_tflops: float | None = None  # FP16 with FP16 accumulation, dense
+    fp16_tensor_tflops: float | None = None
+    fp16_acc_tensor_tflops: float | None = None
 
     @property
     def peak_fp32_tflops(self) -> float:
@@ -30,7 +34,8 @@ class Gpu(Profile):
         return 128e-6 * self.multiprocessors * self.clock_mhz
 
 
-# TB/s of DRAM; TFLOPS of FP16 with FP32 and with FP16 accumulation, where GeForce cards have twice the speed.
+# Each GPU has its TB/s of DRAM, and its TFLOPS of FP16 with FP32 and with FP16 accumulation. GeForce cards
+# are twice as fast with FP16 accumulation.
 _RATES = {
     "H200": (4.8, 989.5, 989.5),
     "H100": (3.35, 989.4, 989.4),
@@ -43,7 +48,7 @@ _RATES = {
 }
 
 GPUS = {name: Gpu(*vars(PROFILES[name]).values(), *rates) for name, rates in _RATES.items()}
-# The driver's names, where they differ from the names above.
+# The driver has other names for these GPUs.
 _OF_DRIVER = {"NVIDIA A100-SXM4-80GB": "A100", "NVIDIA H100 80GB HBM3": "H100", "Tesla T4": "T4"}
 
 

@@ -29,12 +29,15 @@ class Tank:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """The number of blocks and warps of a kernel that one multiprocessor holds at a time."""
+    """The number of blocks and warps of a kernel that one multiprocessor holds at a time.
+
+    ``limits`` says how many blocks each of "threads", "registers", "shared memory" and "blocks" allows.
+    """
 
     blocks: int
     warps: int
     most_warps: int
-    limits: dict[str, int]  # the blocks allowed by each of "threads", "registers", "shared memory", "blocks"
+    limits: dict[str, int]
 
     @property
     def share(self) -> float:
@@ -102,10 +105,10 @@ def _portions(amount: int, unit: int) -> int:
 
 @dataclass(frozen=True)
 class Waves:
-    """A grid of blocks on a GPU that holds only some of them at a time."""
+    """A grid of ``blocks`` on a GPU that holds only ``resident`` blocks at a time."""
 
     blocks: int
-    resident: int  # the number of blocks that the GPU holds at a time
+    resident: int
 
     @property
     def waves(self) -> float:

@@ -13,19 +13,20 @@ from gemm_course.kernels import LADDER
 from lockstep import Watch, emulate
 
 WARP = 32
-NOBODY, SEVERAL = -1, -2  # instead of an owner's number
+# These numbers stand in the place of an owner's number.
+NOBODY, SEVERAL = -1, -2
 
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class OwnerMap:
-    """A block's tile of C, and which thread stores what in it.
+    """A map of a block's tile of C, which says which thread stores what.
 
     ``shape`` is the rows and columns of the tile. ``results`` lists each thread's elements, (row, column), in
     the order of its results. ``warp_tile`` is the rows and columns of a warp, ``sub_tile`` those that a warp
     covers at once, and ``lanes`` those of its lanes. ``described`` is true if the map is a learner's
-    description. Then the last three are those of a right map.
+    description. Then these three are those of a right map.
     """
 
     shape: tuple[int, int]

@@ -33,7 +33,11 @@ OLD, MISSING, NEWER, UNDEFINED = "old", "missing", "newer", "undefined"
 
 @dataclass(frozen=True)
 class Timing:
-    """The ticks of each step: latency until A has landed, gap until B has, reading by each consumer."""
+    """The ticks that each step takes.
+
+    A lands ``latency`` ticks after its copy was ordered, and B lands ``gap`` ticks after A. ``reading`` has
+    the ticks for which each consumer reads.
+    """
 
     latency: int = 1
     gap: int = 2
@@ -176,7 +180,8 @@ class _Ring:
             programs.append((f"consumer {number}", consumer(tiles, slots, mistake, number, reading)))
         self.programs = dict(programs)
         self.ops = {name: next(program) for name, program in programs}
-        self.begun: set[str] = set()  # the consumers that are reading
+        # ``begun`` names the consumers that are reading.
+        self.begun: set[str] = set()
         readers = len(timing.reading)
         barriers = {(FULL, slot): Barrier(1, 1) for slot in range(slots)}
         barriers |= {(EMPTY, slot): Barrier(readers, readers) for slot in range(slots)}

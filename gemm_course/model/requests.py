@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lockstep import wavefronts
 
 WARP = 32
-# In bytes: a bank is a word wide, a sector moves, a cache keeps track of lines.
+# These sizes are in bytes. A bank is one word wide, memory moves sectors, and caches keep track of lines.
 WORD, SECTOR, LINE = 4, 32, 128
 
 

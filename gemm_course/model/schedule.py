@@ -13,12 +13,18 @@ from gemm_course.kernels.c07_stream_k_fp16 import STEP as RELATIVE
 
 SMS = 132
 BM, BK = 128, 64
-WIDTHS = tuple(RELATIVE)  # BN
-STEP = 1025  # clocks for a step along k in a tile of 128 by 256
-FIRST = 4340  # clocks until a block's first product: the launch, then the latency of its first tiles
-STORE = 10_000  # clocks to store a tile from registers, in pairs, while nothing is multiplied
-BETWEEN = 950  # clocks between two tiles of overlapped_store, which only rounds there
-LAST = 2900  # clocks for overlapped_store to store its last tile, with nothing left to multiply
+# A tile may have these widths, BN.
+WIDTHS = tuple(RELATIVE)
+# A step along k in a tile of 128 by 256 takes this many clocks.
+STEP = 1025
+# A block's first product comes after this many clocks: the launch, then the latency of its first tiles.
+FIRST = 4340
+# Storing a tile from registers, in pairs, takes this many clocks, in which nothing is multiplied.
+STORE = 10_000
+# Between two tiles overlapped_store spends this many clocks, because it only rounds there.
+BETWEEN = 950
+# overlapped_store stores its last tile in this many clocks, with nothing left to multiply.
+LAST = 2900
 PER_TILE, PERSISTENT, OVERLAPPED, STREAM_K = SCHEDULES = (
     "a block per tile",
     "persistent",

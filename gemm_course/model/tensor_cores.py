@@ -7,7 +7,8 @@ float32. This holds for 16 products at once, as in `mma.sync` m16n8k16. Other GP
 
 import numpy as np
 
-KEPT = 25  # the number of bits kept behind the first of the largest term
+# Each term keeps its bits down to this many places behind the first bit of the largest term.
+KEPT = 25
 
 
 def adds(c, products) -> np.ndarray:

@@ -14,7 +14,8 @@ from lockstep import Watch, emulate
 from lockstep.intrinsics import load4
 
 WARP = 32
-RESULTS = 8  # the number of rows, and of columns, of C that a lane owns
+# A lane owns results in this many rows, and in as many columns, of C.
+RESULTS = 8
 
 
 def request(rows: int, columns: int, run: int, bits: int, array: str) -> Request:

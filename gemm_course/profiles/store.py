@@ -17,9 +17,11 @@ from typing import Any
 
 from gemm_course.kernels import LADDER, Stage
 
-USUAL = 4096  # rows and columns of the matrices, unless others are asked for
+# Matrices have this many rows and columns unless others are asked for.
+USUAL = 4096
 FOLDER, TABLE, SUFFIX = "profile", "kernels.csv", ".json.xz"
-KEY = ("stage", "tiles", "m", "n", "k")  # there is one profile for each of these
+# There is one profile for each combination of these columns.
+KEY = ("stage", "tiles", "m", "n", "k")
 COUNTED = ("executed", "threads", "global_sectors", "shared_wavefronts")
 
 

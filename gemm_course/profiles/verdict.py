@@ -14,16 +14,18 @@ from gemm_course.profiles.profile import Profile
 from gemm_course.profiles.waits import WAITS
 from gemm_course.profiles.words import percent, three_digits
 
-LIMIT = 0.70  # share of the clocks; a part less busy is rarely the bottleneck
-IDLE = 0.02  # share of the launch; idle multiprocessors are mentioned from here on
+# A part that is busy for a smaller share of the clocks than this is rarely the bottleneck.
+LIMIT = 0.70
+# Multiprocessors that are idle for this share of the launch or more are mentioned.
+IDLE = 0.02
 
 
 @dataclass(frozen=True)
 class Part:
     """A part of the GPU that can be the limit.
 
-    ``measures`` are columns of `records.profiles`, of which the highest counts. ``busy`` is a phrase for "...
-    in 91 % of the clocks". ``are`` is the verb, "are" for units and slots, "is" for a memory.
+    ``measures`` are columns of `records.profiles`, of which the highest counts. ``busy`` is the
+    word before "in 91 % of the clocks". ``are`` is the verb, "are" for units and slots, "is" for a memory.
     """
 
     name: str

@@ -14,15 +14,16 @@ from types import MappingProxyType
 
 from gemm_course.compiler.disassembly import Instruction
 
-BACK = 64  # the number of instructions before a jump that are searched for the one that sets its condition
+# This many instructions before a jump are searched for the one that sets its condition.
+BACK = 64
 
 
 @dataclass(frozen=True)
 class Wait:
-    """One way for a warp to spend its time.
+    """A way for a warp to spend its time.
 
-    ``meaning`` is what it is. ``help`` is how to wait less. ``waits`` is the rest of "a warp waits 24 % of
-    its time ...", such as "at barriers", or "" if no time is lost, because the warp's scheduler issues an
+    ``meaning`` explains the wait. ``help`` says how to wait less. ``waits`` is the rest of "a warp waits 24 %
+    of its time ...", such as "at barriers", or "" if no time is lost, because the warp's scheduler issues an
     instruction.
     """
 
@@ -113,13 +114,13 @@ _ALL = (
 )
 WAITS = MappingProxyType({wait.name: wait for wait in _ALL})
 
-# These are Nsight Compute's reasons, as in the columns `stall_...` of its page of sources, with their
-# meanings.
+# Each of Nsight Compute's reasons, as in the columns `stall_...` of its page of sources, means one of WAITS.
 _MEANS = {
     "selected": "issuing",
     "not_selected": "another warp's turn",
     "long_sb": "global memory",
-    "short_sb": "shared memory",  # or a slow operation, such as a root
+    # The reason short_sb also stands for slow operations, such as a root.
+    "short_sb": "shared memory",
     "lg": "queue to global memory",
     "tex": "queue to global memory",
     "mio": "queue to shared memory",

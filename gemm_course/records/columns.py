@@ -129,7 +129,8 @@ COUNTED = (
     "dram_write_bytes",
     "nanoseconds",
 )
-COUNTED_OF_TENSOR_CORES = (  # files from before the Tensor Core stages lack these columns
+# Files from before the Tensor Core stages lack these columns.
+COUNTED_OF_TENSOR_CORES = (
     "matrix_load_requests",
     "matrix_load_wavefronts",
     "mma_instructions",
@@ -160,7 +161,8 @@ COUNTERS = Table(
     later=COUNTED_OF_TENSOR_CORES,
 )
 
-MACHINE_INSTRUCTIONS = (  # the kinds of gemm_course/compiler/kinds.py
+# These columns are the kinds of gemm_course/compiler/kinds.py.
+MACHINE_INSTRUCTIONS = (
     "multiply_add",
     "tensor_core_product",
     "other_arithmetic",
@@ -199,28 +201,35 @@ MACHINE_CODE = Table(
     }
 )
 
-# These say how busy parts of the GPU were, in percent of the most that each can do, averaged over the
+# These columns say how busy parts of the GPU were, in percent of the most that each can do, averaged over the
 # launch's clocks.
 PROFILE_BUSY = (
-    "issue_slots",  # clocks in which a scheduler issued an instruction
+    # A scheduler's slot is busy in a clock in which the scheduler issues an instruction.
+    "issue_slots",
     "fma_pipe",
     "alu_pipe",
     "lsu_pipe",
     "tensor_pipe",
     "uniform_pipe",
     "xu_pipe",
-    "l1_data",  # wavefronts of L1 and shared memory, which are the same memory
-    "l1_writeback",  # from L1 and shared memory to registers
+    # The wavefronts of L1 and of shared memory are counted together, because both are one memory.
+    "l1_data",
+    # Data goes from L1 and shared memory to registers here.
+    "l1_writeback",
     "l1_requests",
     "l2",
     "l2_to_sm",
     "dram",
 )
-# These are averages per scheduler (a multiprocessor has four) and per clock in which there were warps.
+# These columns are averages per scheduler (a multiprocessor has four) and per clock in which there were
+# warps.
 PROFILE_RATES = ("warps_possible", "warps_active", "warps_eligible", "issued")
-PROFILE_HITS = ("l1_hits", "l2_hits")  # percent of the sectors that were looked up
-PROFILE_CLOCKS = ("clocks", "active_clocks")  # a multiprocessor's: during the launch, and while it had warps
-PROFILE_LIMITS = ("limit_blocks", "limit_registers", "limit_shared_memory", "limit_warps")  # blocks per SM
+# Hits are in percent of the sectors that were looked up.
+PROFILE_HITS = ("l1_hits", "l2_hits")
+# A multiprocessor's clocks are counted during the launch, and while it had warps.
+PROFILE_CLOCKS = ("clocks", "active_clocks")
+# Each limit is the number of blocks per multiprocessor that a resource allows.
+PROFILE_LIMITS = ("limit_blocks", "limit_registers", "limit_shared_memory", "limit_warps")
 PROFILE = Table(
     {
         "stage": "text",
@@ -302,10 +311,13 @@ TENSOR_CORE_SUMS = Table(
     {
         "case": "text",
         "accumulator": "whole",
-        "products": "text",  # those of one instruction, with blanks between them
+        # ``products`` has the products of one instruction, with blanks between them.
+        "products": "text",
         "k": "whole",
-        "result": "text",  # with all its digits
-        "mean_relative_error": "real",  # the mean over 256 sums
+        # ``result`` has all its digits.
+        "result": "text",
+        # The mean is over 256 sums.
+        "mean_relative_error": "real",
         **ORIGIN,
     }
 )
@@ -314,8 +326,10 @@ LANE_LAYOUTS = Table(
     {
         "lane_rows": "whole",
         "lane_columns": "whole",
-        "elements": "text",  # whether a thread's rows and columns lie side by side or in runs of four
-        "size": "whole",  # m, n and k
+        # ``elements`` says whether a thread's rows and columns lie side by side or in runs of four.
+        "elements": "text",
+        # ``size`` is m, n and k.
+        "size": "whole",
         "registers": "whole",
         "local_bytes": "whole",
         "relative_error": "real",
@@ -332,8 +346,10 @@ ONE_CHANGE = Table(
     {
         "question": "text",
         "stage": "text",
-        "change": "text",  # the one difference from the stage; "none" for the stage itself
-        "size": "whole",  # m, n and k
+        # ``change`` is the one difference from the stage, or "none" for the stage itself.
+        "change": "text",
+        # ``size`` is m, n and k.
+        "size": "whole",
         "registers": "whole",
         "local_bytes": "whole",
         "relative_error": "real",
@@ -352,7 +368,7 @@ ONE_CHANGE_COUNTED = Table(
     {
         "question": "text",
         "stage": "text",
-        "change": "text",  # as in ONE_CHANGE
+        "change": "text",
         "size": "whole",
         **dict.fromkeys(ONE_CHANGE_COUNTS, "whole"),
         **ORIGIN,

@@ -16,7 +16,8 @@ from gemm_course.records.tables import parse_tiles
 if TYPE_CHECKING:
     import pandas as pd
 
-MACHINE_CODE = "machine_code"  # This folder belongs to no GPU, since nothing in it was measured.
+# This folder belongs to no GPU, since nothing in it was measured.
+MACHINE_CODE = "machine_code"
 
 
 def gpus(data: Path | None = None) -> list[str]:

@@ -29,7 +29,8 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _IN_WHEEL, _IN_CLONE = _PACKAGE / "_data", _PACKAGE.parent / "data"
 DATA = _IN_WHEEL if _IN_WHEEL.is_dir() else _IN_CLONE
 VARIABLE, OFF = "GEMM_COURSE_DATA", "off"
-BROUGHT = ("h200",)  # the folders of data/ that come with the course
+# These folders of data/ come with the course.
+BROUGHT = ("h200",)
 # A GPU's folder is known by these tables. Other files may lie beside them.
 TABLES = (
     "ladder.csv",
@@ -44,7 +45,8 @@ TABLES = (
     "compile_times.csv",
     "stage_sanitizer.csv",
 )
-_MAKERS = ("NVIDIA", "GeForce", "Tesla")  # words that a short name leaves out
+# A short name leaves out these words.
+_MAKERS = ("NVIDIA", "GeForce", "Tesla")
 
 
 class UnknownGpu(ValueError):
@@ -80,9 +82,8 @@ class Place:
         return tuple((table, path.stat().st_mtime_ns) for table, path in there if path.is_file())
 
 
-SHIPPED = Place(
-    "h200", DATA / "h200"
-)  # the GPU of the notebooks' text; pictures show it unless another is named
+# The notebooks' text is about this GPU, and pictures show it unless another is named.
+SHIPPED = Place("h200", DATA / "h200")
 
 
 def places() -> list[Place]:

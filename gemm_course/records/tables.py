@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 # The message on a file that cannot be read ends with this advice.
 _HELP = "measure again, take a whole copy, or leave that folder out"
 _NOT_NEGATIVE = ("milliseconds", "tflops", "cublas_tflops", "triton_tflops", "ratio_to_cublas", "tb_s")
-_KEPT = 64  # this many files stay read, for pictures that are drawn at every move of a slider
+# This many files stay in memory, because pictures are drawn at every move of a slider.
+_KEPT = 64
 _kept: dict[tuple, Any] = {}
 PANDAS_TYPES = {"text": "object", "whole": "Int64", "real": "float64"}
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from gemm_course.model.formulas.registry import formula
 
-Place = tuple[int, int]  # row and column
+# A place is (row, column).
+Place = tuple[int, int]
 
 
 @formula("002.threads", "Problem Setup: 16 elements, 16 threads")

@@ -10,7 +10,8 @@ from gemm_course.model.formulas.registry import formula
 
 WARPSIZE = 32
 
-Place = tuple[int, int]  # row and column
+# A place is (row, column).
+Place = tuple[int, int]
 
 
 # ---- the outer loop: a block's tiles ---------------------------------------------------------------------

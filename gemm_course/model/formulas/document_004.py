@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from gemm_course.model.formulas.registry import formula
 
-VECTOR = 4  # floats in a 128-bit access, the document's NUM_VECTOR_UNITS
+# A 128-bit access moves this many floats, the document's NUM_VECTOR_UNITS.
+VECTOR = 4
 
-Place = tuple[int, int]  # row and column
-Block = tuple[int, int]  # (x, y)
+# A place is (row, column).
+Place = tuple[int, int]
+# A block, a thread and the size of a grid are (x, y).
+Block = tuple[int, int]
 
 
 def _over(length: int, tile: int) -> int:
@@ -279,7 +282,8 @@ def v06_reads(WM: int, WN: int, TM: int, TN: int, LANES_X: int, LANES_Y: int) ->
 
 # ---- v07: Tensor Cores -----------------------------------------------------------------------------------
 
-WMMA = 16  # rows, columns and depth of a fragment: d_tm, d_tn and d_tk
+# A fragment has this many rows, columns and steps of depth, the document's d_tm, d_tn and d_tk.
+WMMA = 16
 
 
 @formula("004.v07_threads", "v07: NUM_THREADS_PER_BLOCK")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Formula:
-    """A function of FORMULAS.
+    """A formula of FORMULAS, which is a function.
 
     ``name`` is such as "003.regM". ``place`` is the heading, kernel or variable in the document.
     """
