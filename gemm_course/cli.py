@@ -1,4 +1,4 @@
-"""The command line: ``gemm-course lab``, ``test``, ``doctor``, ``emulate program.py`` and others."""
+"""Defines the command line: ``gemm-course lab``, ``test``, ``doctor``, ``emulate program.py`` and others."""
 
 import sys
 from pathlib import Path

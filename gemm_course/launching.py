@@ -26,13 +26,16 @@ from lockstep.intrinsics import TensorMap
 from lockstep.limits import MAX_GRID
 
 BACKENDS = ("auto", "gpu", "emulator")
-OWN_KERNEL_ALIGNMENT = 64  # bytes; a learner's kernel gets rows padded as in document 004
+# The rows of a learner's kernel begin at multiples of this many bytes, as in document 004.
+OWN_KERNEL_ALIGNMENT = 64
 GEMM_PARAMETERS = 8
 PLACE_OF_C = 7
 MOST_BLOCKS_ALONG_Y = MAX_GRID[1]
-EMULATED_FMAS_A_SECOND = 4e8  # on two cores, for the ladder's slower kernels
+# For the ladder's slower kernels, the emulator does this many multiply-adds a second on two cores.
+EMULATED_FMAS_A_SECOND = 4e8
 LONG_SECONDS = 5
-QUICK_MS = 100  # milliseconds; a launch shorter than this is timed again, several times
+# A launch that takes fewer milliseconds than this is timed again, several times.
+QUICK_MS = 100
 
 
 class Misasked(ValueError):
@@ -59,10 +62,10 @@ class Result:
 
     ``leading_dimensions`` are the elements from row to row of A, B and C in the kernel. ``milliseconds`` is
     the time of one launch on a GPU, by CUDA events, or else None. ``report`` is the emulator's, if it ran. If
-    C takes several launches, ``milliseconds`` is their sum. It takes several if C has more tiles in one
+    C takes several launches, ``milliseconds`` is their sum. C takes several if it has more tiles in one
     direction than a grid can have blocks. Then grid, block, leading dimensions and report are those of the
-    first launch. It also takes several if the stage consists of several kernels. Then grid and report are
-    those of the last.
+    first launch. C also takes several if the stage consists of several kernels. Then grid and report are
+    those of the last launch.
     """
 
     C: np.ndarray = field(repr=False)
@@ -391,12 +394,15 @@ def _why_not_here(stage: Stage | None) -> str | None:
 
 @dataclass(frozen=True)
 class _Done:
-    arrays: Sequence[np.ndarray | None]  # a place for every argument; None for numbers
+    """The result of launches. ``arrays`` has a place for every argument, with None for numbers."""
+
+    arrays: Sequence[np.ndarray | None]
     milliseconds: float | None
     report: Any
 
 
-Launches = Callable[[Sequence], Sequence[KernelLaunch]]  # from arguments, here or on the GPU
+# Such a function makes launches from arguments, which lie here or on the GPU.
+Launches = Callable[[Sequence], Sequence[KernelLaunch]]
 
 
 def _launch(

@@ -12,17 +12,21 @@ import os
 from pathlib import Path
 
 NAME = "gemm-course"
-VARIABLE = (
-    "GEMM_COURSE_FOLDER"  # names the learner's folder; `gemm-course lab FOLDER` sets it for its kernels
-)
-FIRST = Path("notebooks", "00_welcome.ipynb")  # a folder that has this file has the notebooks
-_OPENED = "folder"  # this file names the folder that was opened last
-STATE = ".course"  # in the learner's folder: progress, JupyterLab's layout, notebooks as they came
+# This variable names the learner's folder. `gemm-course lab FOLDER` sets it for its kernels.
+VARIABLE = "GEMM_COURSE_FOLDER"
+# A folder that has this file has the notebooks.
+FIRST = Path("notebooks", "00_welcome.ipynb")
+# The file of this name says which folder was opened last.
+_OPENED = "folder"
+# In the learner's folder, this folder has progress, JupyterLab's layout, and notebooks as they came.
+STATE = ".course"
 
 PACKAGE = Path(__file__).resolve().parent
-COURSE = PACKAGE.parent  # the clone's or archive's folder; with a wheel, only where packages lie
+# With a clone or an archive, this is its folder. With a wheel, only packages lie there.
+COURSE = PACKAGE.parent
 _IN_WHEEL = PACKAGE / "_notebooks"
-BROUGHT = _IN_WHEEL if _IN_WHEEL.is_dir() else COURSE / "notebooks"  # the course's notebooks
+# The course's own notebooks are in this folder.
+BROUGHT = _IN_WHEEL if _IN_WHEEL.is_dir() else COURSE / "notebooks"
 
 
 def learners_folder() -> Path:

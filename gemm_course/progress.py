@@ -24,7 +24,8 @@ from pathlib import Path
 from gemm_course.places import state_folder
 
 VARIABLE, OFF = "GEMM_COURSE_PROGRESS", "off"
-SOLUTIONS = "solutions"  # the folder of the notebooks that contain the answers
+# The notebooks in this folder contain the answers.
+SOLUTIONS = "solutions"
 _NUMBER = re.compile(r"\d\d\.\d+")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]{8}")
 _EARLIER_LINE = re.compile(rf"({_NUMBER.pattern}) (\S+)\r?")

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-PAUSE = 0.2  # seconds between two updates in a notebook
+# In a notebook, updates of the bar are at least this many seconds apart.
+PAUSE = 0.2
 EMPTY = {"text/plain": ""}
 
 
