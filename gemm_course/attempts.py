@@ -84,7 +84,7 @@ def summary(file: Path) -> dict[str, Tried]:
     for each in _lines(file):
         tried = found[each["exercise"]]
         if tried.passed:
-            continue  # Attempts after the pass are play.
+            continue  # Attempts after the pass do not count.
         tried.attempts += 1
         tried.passed = int(each["passed"])
         if not each["passed"]:

@@ -58,7 +58,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of `run`: C, (m, n), of A's dtype, and how it was computed.
+    """The result of `run`: C, which is (m, n) and has A's dtype, and how C was computed.
 
     ``leading_dimensions`` are the elements from row to row of A, B and C in the kernel. ``milliseconds`` is
     the time of one launch on a GPU, by CUDA events, or else None. ``report`` is the emulator's, if it ran. If

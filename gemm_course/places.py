@@ -22,7 +22,7 @@ _OPENED = "folder"
 STATE = ".course"
 
 PACKAGE = Path(__file__).resolve().parent
-# With a clone or an archive, this is its folder. With a wheel, only packages lie there.
+# COURSE is the folder of a clone or an archive. With a wheel, it is only the folder of all packages.
 COURSE = PACKAGE.parent
 _IN_WHEEL = PACKAGE / "_notebooks"
 # The course's own notebooks are in this folder.

@@ -129,7 +129,7 @@ def _take_over_earlier(folder: Path) -> str:
         _note(folder, number, time)
     aside = folder.with_name(f"{folder.name}_before.txt")
     if whole or damaged:
-        with contextlib.suppress(OSError):  # Another notebook did this, or the next pass will.
+        with contextlib.suppress(OSError):  # Another notebook has renamed the file, or the next pass will.
             _earlier_file(folder).replace(aside)
     told = f"Your progress file was damaged: it is kept as {aside.name}; its whole lines still count."
     return told if damaged else ""

@@ -1,4 +1,4 @@
-"""Runs `gemm-course sweep --cluster`, a sweep in shards that are each a cluster's job, through submitit.
+"""Runs `gemm-course sweep --cluster`: submits each shard of a sweep as a job of a cluster, by submitit.
 
 Shard i of n has every n-th choice from the i-th on, so shards do not overlap, and together they are the
 whole. Each job runs `gemm-course sweep --shard i/n` with one GPU and writes into its own folder. Each row is

@@ -1,4 +1,4 @@
-"""Runs `gemm-course bench`: measures every stage at every size beside cuBLAS, after checking it."""
+"""Runs `gemm-course bench`: checks every stage at every size, and measures it beside cuBLAS."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Candidate:
             raise TooOld(reason)
         self.stage, self.tiles, self.problem = stage, stage.tiles_for(*problem.shape, tiles), problem
         self.extras = tuple(on_device(stage.example_extras(*problem.shape[:2])))
-        for each in self.launches():  # The resources of the last launch are reported.
+        for each in self.launches():  # Only the resources of the last launch are kept.
             self.resources, self.dynamic_shared_bytes = _prepared(each), each.shared_bytes
 
     def launches(self, alpha: float = 1.0, beta: float = 0.0) -> tuple[KernelLaunch, ...]:

@@ -1,4 +1,4 @@
-"""Holds what measuring commands share: their options, the stages and folders that these mean, and output."""
+"""Holds what measuring commands share: options, the stages and folders that the options name, and output."""
 
 import itertools
 import re

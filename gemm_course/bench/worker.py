@@ -1,4 +1,4 @@
-"""Serves the sweep in a process that compiles a kernel at any time, and measures it when it is lent the GPU.
+"""Runs a worker process of the sweep, which compiles kernels, and measures one when it is lent the GPU.
 
 The process answers two kinds of request: ("compile", stage name, tiles) and ("measure",). Each answer is
 (columns, reason): what is known by now, and why the task cannot be measured, or "" if it can.
@@ -69,7 +69,7 @@ class Workbench:
             self.candidate = Candidate(stage, tiles, self.problems[stage.dtype])
         except IllegalTiles as error:
             return row, "illegal: " + "; ".join(error.broken)
-        except Exception as error:  # The row gives what the compiler or the driver says as the reason.
+        except Exception as error:  # The message of the compiler or the driver is the row's reason.
             return row, _reason(error)
         return row | self.candidate.resource_columns(), ""
 

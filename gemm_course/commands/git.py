@@ -58,7 +58,7 @@ class Clone:
         """
         try:
             return self("merge-base", "HEAD", "@{upstream}").strip()
-        except CourseError:  # This branch follows no other.
+        except CourseError:  # The branch follows no other branch.
             return "HEAD"
 
     def paths(self, *arguments: str) -> set[str]:

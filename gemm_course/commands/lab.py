@@ -49,8 +49,8 @@ def serve(arguments: Sequence[str] = ()) -> None:
 
 def _app():
     """Return JupyterLab's application, or under a JupyterHub the hub's, which lets in this learner alone."""
-    # JupyterLab imports jsonschema. Where jsonschema finds this package, it spends a second on grammars of
-    # internationalised addresses. Nothing that JupyterLab checks has such an address.
+    # JupyterLab imports jsonschema. If jsonschema finds the package rfc3987_syntax, it spends a second on
+    # grammars of internationalised addresses. Nothing that JupyterLab checks has such an address.
     sys.modules.setdefault("rfc3987_syntax", None)
     if HUB not in os.environ:
         from jupyterlab.labapp import LabApp

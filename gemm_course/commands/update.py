@@ -84,7 +84,7 @@ def _merge(clone: Clone, newer: str, notebooks: list[str]) -> None:
     with contextlib.suppress(CourseError):  # Conflicts in notebooks are resolved below.
         clone("merge", "--quiet", "--no-commit", "--no-ff", newer)
     try:
-        clone("rev-parse", "--quiet", "--verify", "MERGE_HEAD")  # This fails if the merge has not begun.
+        clone("rev-parse", "--quiet", "--verify", "MERGE_HEAD")  # Git fails here if the merge has not begun.
         there = clone.paths("ls-tree", "-r", "--name-only", "-z", newer)
         for name in notebooks:
             if name in there:

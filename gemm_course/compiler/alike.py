@@ -1,4 +1,4 @@
-"""Finds the corresponding instructions in two versions of a kernel's machine code that differ in a few."""
+"""Finds corresponding instructions in two versions of a kernel's machine code that differ only a little."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-# In longer codes the comparison in order skips common opcodes, because it would take too long.
+# In longer codes the comparison in order skips common opcodes, because it would otherwise take too long.
 LONG = 2000
 
 

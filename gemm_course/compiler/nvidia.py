@@ -1,4 +1,4 @@
-"""Runs NVIDIA's own tools: checks that they are installed, optimises and links a kernel, disassembles it."""
+"""Runs NVIDIA's tools: checks that they are there, optimises and links a kernel, and disassembles it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uses the real GPU: whether there is one, which one it is, launching kernels on it, and timing them.
+"""Uses the real GPU: tells whether there is one and which, launches kernels on it, and times them.
 
 Without a GPU everything here still imports, and a sentence says why there is none.
 """

@@ -1,4 +1,4 @@
-"""Compiles a kernel for its arguments, tells its resources, launches it with any amount of shared memory."""
+"""Compiles a kernel for its arguments, tells its needs, and launches it with any amount of shared memory."""
 
 import warnings
 from collections.abc import Sequence

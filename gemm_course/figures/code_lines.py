@@ -1,4 +1,4 @@
-"""Describes the lines of a source, the machine instructions of each, and what was measured of these."""
+"""Describes the lines of a source, their machine instructions, and what was measured of the instructions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Machine:
-    """One machine instruction.
+    """A machine instruction.
 
     ``opcode`` has no modifiers. ``executed`` is how often warps executed it, or None if nothing was measured.
     ``waits`` maps a reason, named as in `profiles.WAITS`, to the share (0 to 1) of their whole time that

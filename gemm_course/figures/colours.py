@@ -3,8 +3,8 @@
 A picture never relies on colour alone. An outline, hatching, a number or a label says the same thing. Text
 has a contrast of at least 4.5 : 1 with the colour behind it. A mark has at least 3 : 1, or an outline that
 does. A ground is pale on purpose, because it marks the background. All colours are defined here, and their
-meanings in `MEANINGS`. Tests check this, and that readers with protanopia, deuteranopia or tritanopia can
-tell the colours apart.
+meanings in `MEANINGS`. Tests check the contrasts, that no other module defines a colour, and that readers
+with protanopia, deuteranopia or tritanopia can tell the colours apart.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def heatmap(
 ) -> Picture:
     """Draw ``cell(down value, across value)`` for every pair. The best is starred, and ``chosen`` is framed.
 
-    Only cells that were measured are shaded. A cell is the darker, the closer it is to the best of the map.
+    Only cells that were measured are shaded. The closer a cell is to the best of the map, the darker it is.
     """
     cells = {(d, a): cell(d, a) for d in down.values for a in across.values}
     known = {place: each.tflops for place, each in cells.items() if each.tflops is not None}

@@ -1,4 +1,4 @@
-"""Draws how a warp's lanes lie on its tile of C, and what one of their reads of As or Bs costs."""
+"""Draws how a warp's lanes lie on its tile of C, and what the warp's read of As or Bs costs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def draw(
 ) -> Picture:
     """Draw the lanes above the wavefronts of a read.
 
-    ``asked`` is a warp's read of As or Bs. ``rows`` and ``columns`` list those of the warp's tile of C that
-    each lane computes.
+    ``asked`` is a warp's read of As or Bs. ``rows`` and ``columns`` map each lane to the rows and columns of
+    the warp's tile of C that it computes.
     """
     drawing = Drawing(title)
     top = drawing.top + 18

@@ -127,7 +127,7 @@ def _compared(old: list[_Line], new: list[_Line]) -> Iterator[tuple[str, _Line]]
 
 
 def _counts(line: _Line) -> bool:
-    """Tell whether a line is more than a comment."""
+    """Tell whether a line has code or is empty, and so is not a mere comment."""
     return bool(line.code) or not line.text.strip()
 
 

@@ -268,7 +268,7 @@ def _numbers(drawing: Drawing, corner: Corner, scene: Scene, array: str, now: se
 
 
 def _marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
-    """Outline the blocks of C, the level's part of it and the tiles in shared memory. Name the matrices."""
+    """Outline the blocks of C, the level's part of C, and the tiles in shared memory. Name the matrices."""
     rows, columns = bounds(scene.story.owner)[1]
     for row in range(0, scene.story.shape[0], rows):
         for column in range(0, scene.story.shape[1], columns):

@@ -144,7 +144,7 @@ def _track(drawing: Drawing, track: Track, end: float, top: float) -> None:
 
 
 def _blame(drawing: Drawing, track: Track, place: int, top: float) -> None:
-    """Draw an arrow between each spoilt sum and the store that spoils it, pointing to the later one."""
+    """Draw an arrow between each spoilt sum and the store that spoils it, from the earlier to the later."""
     for part in track.parts:
         for factor in (factor for product in part.products for factor in product if factor.wrong):
             thread, end = factor.culprit
@@ -181,7 +181,7 @@ def _part(drawing: Drawing, part: Part, top: float) -> None:
 
 
 def _product(drawing: Drawing, product: tuple[Factor, Factor], middle: float, y: float) -> None:
-    """Write "+ 3·4" about ``middle``, with a factor that is wrong in red."""
+    """Write a product, such as "+ 3·4", around ``middle``. Factors that are wrong are red."""
     one, other = product
     signs = [("+", False), (one.value, one.wrong), ("·", False), (other.value, other.wrong)]
     for number, (sign, wrong) in enumerate(signs):

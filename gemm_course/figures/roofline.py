@@ -36,7 +36,7 @@ _HEIGHT, _COLUMN, _NOTE = 262.0, 13, 6
 _DOT, _RING, _SMALL_DOT = 7.0, 10.0, 5.0
 # A decade has these ticks where there is room for all three.
 _TICKS = (1, 2, 5)
-# Ticks are at least _NEAR units apart, and labels stay _CLEAR units away from the frame.
+# The ticks of a decade are more than _NEAR units apart, and labels stay _CLEAR units away from the frame.
 _NEAR, _CLEAR = 28.0, 4.0
 # A label is tried in these 16 directions from its mark.
 _TURNS = [math.radians(45 * (place // 2 * 3) + 22.5 * (place % 2)) for place in range(16)]

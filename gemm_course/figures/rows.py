@@ -1,4 +1,4 @@
-"""Draws what pictures with a row per kernel share: a row's heading, and paragraphs between margins."""
+"""Draws the parts that pictures with a row per kernel share: a row's heading, and paragraphs."""
 
 from __future__ import annotations
 

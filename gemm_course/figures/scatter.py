@@ -108,7 +108,7 @@ def _formulas(thread: int, tile: Tile) -> list[str]:
 
 
 def _draw_a(drawing: Drawing, story: Sequence[Step], number: int, thread: int, tile: Tile, top: float):
-    """Draw A's tile with each load's thread number, dark if loaded now and pale if before."""
+    """Draw A's tile with the threads' numbers. What is loaded now is dark, and earlier loads are pale."""
     hue = colours.A
     drawing.text(_LEFT_A, top - 8, "A (global), thread by thread", bold=True, fill=hue)
     for row in range(tile.BM):
@@ -130,7 +130,7 @@ def _draw_a(drawing: Drawing, story: Sequence[Step], number: int, thread: int, t
 
 
 def _clear(step: Step, thread: int, owner: int, first: Place) -> float:
-    """Return where along its four floats a thread's number stands, clear of what is stored."""
+    """Return where on its four floats (0 to 1) a thread's number stands, away from the one that is stored."""
     if (
         step.op == "load"
         or owner != thread

@@ -55,7 +55,7 @@ class Contents:
 
 
 def bounded(contents: Contents, tank: Tank, value: int, bound: str) -> str:
-    """Return an amount as the picture's table writes it, with ``bound`` before it if it is only a bound."""
+    """Return an amount as the picture's table writes it, after ``bound`` if only a bound is known."""
     return _bound(contents, tank, bound) + amount(tank, value)
 
 

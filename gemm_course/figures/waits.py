@@ -138,7 +138,7 @@ def _drawn(bars: Sequence[Bar]) -> list[str]:
 
 
 def _explanations(bars: Sequence[Bar]) -> Iterator[str]:
-    """Yield sentences on how a bar is read, how it is not, and what stands beside it."""
+    """Yield sentences on how to read a bar, how not to read it, and what stands beside it."""
     yield (
         "A bar is the time of one warp, on average. Grey: it issues, or is ready while its scheduler issues "
         "for another warp. Colour: it waits, and others may issue meanwhile."

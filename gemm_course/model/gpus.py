@@ -1,4 +1,4 @@
-"""Describes GPUs by their data sheets: what a multiprocessor holds, and how fast it and memory are.
+"""Describes GPUs by their data sheets: what a multiprocessor holds, and how fast the GPU and its memory are.
 
 Most of it is what the emulator knows of each GPU, and :mod:`lockstep.limits` names the sources. Bandwidths
 and Tensor Core rates are from NVIDIA's data sheets and architecture white papers.
@@ -48,7 +48,7 @@ _RATES = {
 }
 
 GPUS = {name: Gpu(*vars(PROFILES[name]).values(), *rates) for name, rates in _RATES.items()}
-# The driver has other names for these GPUs.
+# The driver has other names for these GPUs than the list above.
 _OF_DRIVER = {"NVIDIA A100-SXM4-80GB": "A100", "NVIDIA H100 80GB HBM3": "H100", "Tesla T4": "T4"}
 
 

@@ -112,7 +112,8 @@ def traced_kernel(kernel, name: str, sizes: dict[str, int]) -> OwnerMap:
 
 def _sub_tile_and_lanes(name: str, t: dict[str, int]) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the rows and columns that a warp's lanes cover at a time, and the rows and columns of lanes."""
-    if name == "warp_tiled":  # With runs of four, a lane has 4 × 4 elements.
+    # In warp_tiled, rows and columns lie in runs of four, so a lane has 4 × 4 elements of a sub-tile.
+    if name == "warp_tiled":
         down, across = t["WM"] // t["TM"], t["WN"] // t["TN"]
         return (4 * down, 4 * across), (down, across)
     wmiter = t["WM"] * t["WN"] // (32 * t["TM"] * t["TN"] * t["WNITER"])

@@ -15,7 +15,7 @@ WARP = 32
 
 @dataclass(frozen=True)
 class Roofline:
-    """The roofs of one GPU. ``measured`` has TB/s by memory, in place of those of the data sheet."""
+    """The roofs of one GPU. ``measured`` has TB/s by memory, which replace the data sheet's."""
 
     gpu: Gpu = GPUS["H200"]
     measured: dict[str, float] = field(default_factory=dict)

@@ -35,10 +35,10 @@ PER_TILE, PERSISTENT, OVERLAPPED, STREAM_K = SCHEDULES = (
 
 @dataclass(frozen=True)
 class Stretch:
-    """A stretch of time in which the first ``blocks`` multiprocessors do the same, with its clocks.
+    """A stretch of time in which the first ``blocks`` multiprocessors do the same.
 
-    ``what`` is "waits", "multiplies", "stores", or "parts" for ranges of stream-K. ``cuts`` has (block,
-    clock) of each place where a block's range goes from one tile to the next.
+    ``begin`` and ``end`` are in clocks. ``what`` is "waits", "multiplies", "stores", or "parts" for ranges of
+    stream-K. ``cuts`` has (block, clock) of each place where a block's range goes from one tile to the next.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""Finds which element, warp and lane each thread of a grid is, as the emulator computes it."""
+"""Finds which element, warp and lane belong to each thread of a grid, by a kernel on the emulator."""
 
 from __future__ import annotations
 

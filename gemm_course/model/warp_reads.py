@@ -1,4 +1,4 @@
-"""Finds a warp's reads of As and Bs in a step along k, for any layout of its lanes, from the trace."""
+"""Finds a warp's reads of As and Bs in a step along k, for any layout of its lanes, by emulation."""
 
 from __future__ import annotations
 

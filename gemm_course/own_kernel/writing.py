@@ -1,4 +1,4 @@
-"""Writes a file with a stage's contract for `python3 course.py new`, copied from a stage of the ladder."""
+"""Writes the file of a learner's own stage for `python3 course.py new`, as a copy of a ladder's stage."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
 
 def _text(stage: Stage, name: str, file: str) -> str:
     module = inspect.getmodule(stage.build)
-    if getattr(module, "STAGE", None) is not stage:  # Such a stage reuses the build of another.
+    if getattr(module, "STAGE", None) is not stage:  # The stage reuses the build of another stage.
         module = inspect.getmodule(stage.requirements)
     text = inspect.getsource(module)
     for old, new in (

@@ -1,4 +1,4 @@
-"""Keeps what limited a kernel on a GPU, as it was measured once, so that it can be seen without a GPU."""
+"""Keeps what was once measured of kernels on a GPU, so that it can be seen without a GPU."""
 
 from gemm_course.profiles.profile import NoProfile, Profile, recorded
 from gemm_course.profiles.verdict import Verdict, verdict

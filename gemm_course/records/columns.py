@@ -214,7 +214,7 @@ PROFILE_BUSY = (
     "xu_pipe",
     # The wavefronts of L1 and of shared memory are counted together, because both are one memory.
     "l1_data",
-    # Data goes from L1 and shared memory to registers here.
+    # Through ``l1_writeback``, data goes from L1 and shared memory to registers.
     "l1_writeback",
     "l1_requests",
     "l2",

@@ -63,8 +63,8 @@ NAIVE = (
 )
 
 # Notebooks 04, 05 and 08 compare the same machine code with fewer blocks on a multiprocessor. In all cases
-# that are compared, shared memory takes as much of L1 as it can, so that L1 is equally small in each. The
-# copies of wmma_fp16_acc bypass L1.
+# that are compared, shared memory takes as much of L1 as it can, so that L1 is equally small in each. For
+# wmma_fp16_acc the size of L1 matters little, because its copies bypass L1.
 DOCUMENT_V03 = "BM=64 BN=64 BK=8 TM=8"
 RESIDENCY = (
     Asked(

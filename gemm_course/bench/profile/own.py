@@ -1,4 +1,4 @@
-"""Offers `profiled`: the recorded profile of a stage, or a learner's own kernel under Nsight Compute."""
+"""Offers `profiled`, which returns the recorded profile of a stage, or profiles a learner's own kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names the kernels that Nsight Compute launches in text, for the process that launches them."""
+"""Describes as text which kernels are profiled, for the process that launches them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a page of a learner's notebook: each exercise says how to run it and has its solution, folded."""
+"""Makes a page of a learner's notebook, which says how to run each exercise and folds its solution."""
 
 from __future__ import annotations
 

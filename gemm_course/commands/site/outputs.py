@@ -1,4 +1,4 @@
-"""Makes cells' outputs for a page, on which a script draws the explorers, and nothing waits for a kernel."""
+"""Prepares cells' outputs for a page, where a script draws the explorers and there is no kernel."""
 
 from __future__ import annotations
 
