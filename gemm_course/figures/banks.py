@@ -153,7 +153,7 @@ def _drops(drawing: Drawing, words: Words, cells: Mapping, floor: float, tallest
 
 
 def _bins(drawing: Drawing, tile: Tile, words: Words, floor: float, tallest: int) -> None:
-    """Draw the banks, with the words of each bank in a tower that is as high as the bank's wavefronts."""
+    """Draw the banks, each with a tower of its words. A bank needs one wavefront for each word."""
     hue, high = colours.of_array(tile.array), _TOWER / tallest
     by_bank, most = _by_bank(words), _most_words(words)
     drawing.text(_LEFT - 3, floor + 17, "bank", size=12, anchor="end")
@@ -244,7 +244,7 @@ def begins(tile: Tile) -> str:
 
 
 def _notes(tile: Tile, words: Words) -> list[str]:
-    """Return sentences on where the rows of the tile begin, which decides the count, and on the towers."""
+    """Return sentences on where the tile's rows begin, on words that lanes share, and on the towers."""
     shared = max(len(lanes) for lanes in words.values())
     notes = [begins(tile)] if tile.rows > 1 else []
     if shared > 1 and len(words) > 1:

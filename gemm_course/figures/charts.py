@@ -73,7 +73,7 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
 
 
 def _write(axes, place: int, bar: Bar, lines: Sequence[tuple[str, float]]) -> None:
-    """Write a bar's TFLOPS behind its end. Where a reference line runs, the words cover it with paper."""
+    """Write a bar's TFLOPS behind its end. If a reference line crosses the words, they stand on paper."""
     words, at = _reached(bar), bar.tflops or 0
     # One unit of the page stands for this many TFLOPS.
     unit = axes.get_xlim()[1] / axes.bbox.width

@@ -76,7 +76,7 @@ class Line:
 
 
 def all_waits(instructions: Iterable[Machine]) -> dict[str, float]:
-    """Return the share of warps' whole time waiting at ``instructions``, by reason, the largest first."""
+    """Return by reason the share of their time that warps wait at ``instructions``, the largest first."""
     found = Counter[str]()
     for one in instructions:
         found.update(one.waits)
@@ -130,7 +130,7 @@ def short(count: float) -> str:
 
 
 def percent(part: float) -> str:
-    """Return a share as in "35.0 %", or "" for zero."""
+    """Return a share in words, such as "35.0 %" or "<0.1 %", or "" for zero."""
     if part == 0:
         return ""
     return f"{100 * part:.1f} %" if part >= 0.0005 else "<0.1 %"

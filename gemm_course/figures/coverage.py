@@ -147,7 +147,7 @@ def _tile(drawing: Drawing, array: str, left, top, cell, past, now, thread, plan
 
 
 def _results(drawing: Drawing, left, top, cell, thread, plan: Plan) -> None:
-    """Outline the part of C that ``thread`` computes, in line with its slices of the tiles."""
+    """Draw the tile of C with the part that ``thread`` computes, in line with its slices of the tiles."""
     t = plan.tiles
     drawing.rect(left, top, t["BN"] * cell - 1, t["BM"] * cell - 1, colours.IDLE, stroke=colours.EDGE)
     x, y = left + thread[0] * t["TN"] * cell, top + thread[1] * t["TM"] * cell

@@ -45,7 +45,7 @@ def draw(
 
 
 def _plan(drawing: Drawing, corner: Corner, asked: Request, rows, columns) -> None:
-    """Draw the tile of C with one lane's results, As at its left and Bs above, at one step along k."""
+    """Draw the tile of C with one lane's results. As at its left and Bs above show one step along k."""
     name, width = asked.array[0], asked.bits // 32
     words = {word + i for _, (_, word), _ in asked.lanes for i in range(width)}
     at_p = range(_STRIP)

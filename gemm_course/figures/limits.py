@@ -53,9 +53,9 @@ class Row:
 def limits(rows: Sequence[Row], title: str, note: str) -> Picture:
     """Draw a row per kernel, and say what the figures mean.
 
-    With more than `DETAILED` rows each takes one line, and a second one where waiting is the limit. With
-    fewer, each has its sentences below. ``title`` is the picture's answer. ``note`` says where the figures
-    come from.
+    If there are more than `DETAILED` rows, each takes one line, and a second one where waiting is the limit.
+    Otherwise each has its sentences below it. ``title`` is the picture's answer. ``note`` says where the
+    figures come from.
     """
     drawing = Drawing(title)
     detailed = len(rows) <= DETAILED

@@ -65,8 +65,9 @@ def _mark(drawing: Drawing, x: float, y: float, width: float) -> None:
 
 
 def _memory(drawing: Drawing, shape, leading_dimension: int, index: int, top: float) -> float:
-    """Draw three sectors of memory in a row, where the sector of ``index`` comes second if it can.
+    """Draw three sectors of memory in a row.
 
+    The sector of ``index`` is the second of them, or the first if no sector precedes it in memory.
     Return the lower edge.
     """
     per_sector = SECTOR // _FLOAT

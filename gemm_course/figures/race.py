@@ -105,7 +105,7 @@ def race(tracks: Sequence[Track], gates: Sequence[Gate], title: str, sentences: 
 
 
 def _arrows(tracks: Sequence[Track]) -> str:
-    """Say what the arrows mean. In one picture all go to a later store, or all go to a sum."""
+    """Say what the arrows mean. In one picture all point to later stores, or all point to sums."""
     for track in tracks:
         for part in track.parts:
             for factor in (each for product in part.products for each in product if each.wrong):

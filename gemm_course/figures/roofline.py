@@ -406,7 +406,7 @@ def _around_a_mark(x: float, y: float, wide: float, high: float, radius: float) 
 
 
 def _lean(part: float) -> float:
-    """Return by how many halves of its size, -1 to 1, a label's middle moves away from its mark."""
+    """Return how far a label's middle moves away from its mark, -1 to 1, in halves of the label's size."""
     return max(-1.0, min(1.0, 1.6 * part))
 
 

@@ -71,7 +71,7 @@ def _speeds(drawing: Drawing, top: float, extra: int, measured: Mapping[int, flo
 
 
 def _round_above(most: float) -> int:
-    """Return the axis's end, a whole number that does not give away the highest bar before it is shown."""
+    """Return the end of the axis, a round number that does not betray the highest bar before it is shown."""
     return next(end for end in (1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100) if end >= most)
 
 

@@ -47,7 +47,7 @@ class Step:
 
 
 def steps(requests: Sequence[Request], values: Sequence[dict[int, float]], tile: Tile) -> list[Step]:
-    """Turn a warp's loads of A and its stores into As into steps, in order.
+    """Return the steps of a warp in order, which are its loads of A and its stores to As.
 
     ``values`` holds what each request stored, by lane. A[r, c] must hold r * BK + c.
     """

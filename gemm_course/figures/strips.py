@@ -74,7 +74,7 @@ def strips(run: Run, title: str, notes: Sequence[str]) -> Picture:
 
 
 def _file(drawing: Drawing, run: Run, y: float) -> None:
-    """Draw how much of the register file the blocks take, and whether another block would fit."""
+    """Draw how much of the register file the blocks take, and say how many registers are left."""
     tank = run.registers
     left = tank.left(run.blocks)
     more = f"{left:,} are free" if left else "none is left"

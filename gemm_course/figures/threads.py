@@ -18,8 +18,8 @@ _STRIPES = (colours.IDLE, colours.STRIPE)
 def ribbon(ids: np.ndarray, thread: tuple[int, int]) -> Picture:
     """Draw a block of threads with its linear ids cut into warps, and mark ``thread``, which is (x, y).
 
-    ``ids`` is what the threads of one block wrote, see `gemm_course.model.thread_ids.coordinates`. Its shape
-    is (block y, block x, 5).
+    ``ids`` is what the threads of one block wrote in `gemm_course.model.thread_ids.coordinates`. Its shape is
+    (block y, block x, 5).
     """
     block = ids.shape[1], ids.shape[0]
     linear, warp, lane = (int(v) for v in ids[thread[1], thread[0], 2:])
@@ -114,7 +114,7 @@ def grid_of_blocks(
 ) -> Picture:
     """Draw how the blocks of a grid cover a matrix of ``shape`` = (rows, columns).
 
-    ``ids`` is what all threads wrote, see `gemm_course.model.thread_ids.coordinates`. Its shape is (grid y,
+    ``ids`` is what all threads wrote in `gemm_course.model.thread_ids.coordinates`. Its shape is (grid y,
     grid x, block y, block x, 5). ``chosen`` is a block and ``thread`` a thread in it, both (x, y).
     """
     rows, columns = shape

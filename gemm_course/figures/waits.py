@@ -105,9 +105,9 @@ def waits(
 ) -> Picture:
     """Draw a bar per kernel, and say below them what its parts mean.
 
-    With more than `DETAILED` bars each takes one line. ``title`` is the picture's answer, and ``remarks`` are
-    sentences that belong to it. ``note`` says where the figures come from. With ``meanings``, the picture
-    says how a bar is read and what each wait means.
+    If there are more than `DETAILED` bars, each takes one line. ``title`` is the picture's answer, and
+    ``remarks`` are sentences that belong to it. ``note`` says where the figures come from. With ``meanings``,
+    the picture says how a bar is read and what each wait means.
     """
     drawing = Drawing(title)
     y = drawing.top

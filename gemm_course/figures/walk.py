@@ -150,7 +150,7 @@ def _layout(top: float, plan: Plan) -> dict[str, tuple[float, float]]:
 
 
 def _barrier(drawing: Drawing, places, tile: int) -> None:
-    """Draw a fence around the tiles, and say what that means."""
+    """Draw a fence around the tiles, and write that the whole block waits."""
     for array in ("As", "Bs"):
         x, y = places[array]
         side = tile * _CELL
@@ -234,7 +234,7 @@ def _copy_arrow(drawing: Drawing, scene: Scene, matrix: str, thread: int, places
 
 
 def _accumulator(drawing: Drawing, past: list[Scene], thread: int, place) -> None:
-    """Write the thread's accumulator as the products added so far, by their elements of A and B."""
+    """Write the thread's accumulator as the sum of its products so far, by their elements of A and B."""
     left, top = place
     drawing.text(left, top + 8, "acc (register)", bold=True, fill=colours.C)
     terms = []

@@ -116,7 +116,7 @@ def _in_words(view: View) -> str:
 
 
 def _matrix(drawing: Drawing, corner: Corner, view: View, array: str) -> None:
-    """Draw a matrix with the elements of lanes that ask now, have asked before, and ask later."""
+    """Draw a matrix, and mark the elements of lanes that ask now, that asked before, and that ask later."""
     hue = colours.of_array(array)
     x, y, wide, high = corner.box(array)
     drawing.rect(x, y, wide, high, colours.IDLE, stroke=colours.EDGE)
@@ -196,7 +196,7 @@ def _words(request: Request, sector: int) -> list[int]:
 
 
 def _ranges(lanes: list[int]) -> str:
-    """Return lanes briefly: "0–7", "0, 16", or their number."""
+    """Return lanes briefly, such as "0–7" or "0, 16", or their number where that is too long."""
     runs: list[list[int]] = []
     for lane in lanes:
         if runs and runs[-1][-1] + 1 == lane:

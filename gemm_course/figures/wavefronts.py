@@ -47,7 +47,7 @@ def _agree(needed: dict[int, int], other: int) -> bool:
 def _fronts(needed: dict[int, int], lanes: range, width: int) -> list[Wavefront]:
     """Return the wavefronts of some lanes.
 
-    Each takes, from every bank, the next word that is still needed.
+    Each wavefront takes, from every bank, the next word that is still needed.
     """
     # ``banks`` maps a bank to its words, and each word to the first lane that needs it.
     banks: dict[int, dict[int, int]] = defaultdict(dict)
