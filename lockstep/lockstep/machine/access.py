@@ -19,19 +19,23 @@ from lockstep.values.lanes import ZERO, Lanes
 from .elements import as_lanes
 from .words import kind_of
 
-# offsets that differ by so many bytes cost the same
+# Two accesses cost the same if their offsets differ by a multiple of this number of bytes.
 _COST_PERIOD = {"global": 128, "shared": 4, "local": 1, "constant": 1}
 
 
 class MemoryAccess:
-    """The machine's loads and stores. An index is a tuple of integers or lanes, one per dimension."""
+    """The part of the machine that loads and stores elements of arrays, and counts and checks each access.
+
+    An index is a tuple of integers or lanes, one per dimension.
+    """
 
     # ---- what the kernel's source calls ----
 
     def pick_in_each_lane(self, site, values: tuple, index):
         """Return an element of a tuple whose index differs between iterations or lanes."""
         if type(index) is not Lanes:
-            self._index_number(index)  # raises, as nothing is known of it
+            # No other index is known, so _index_number raises an error.
+            self._index_number(index)
         wanted = index.values()
         beyond = (wanted < -len(values)) | (wanted >= len(values))
         self.raise_where(beyond, site, "IndexError", "tuple index out of range")
@@ -245,7 +249,8 @@ class MemoryAccess:
 
     def _check_bounds(self, site, array, index, axis, extent, mask, width, verb, from_the_end):
         position = index[axis]
-        for part in index:  # the message about one axis shows all of them
+        # The error message shows the whole index, so each part must be a known number.
+        for part in index:
             if type(part) is not Lanes:
                 self._index_number(part)
         if type(position) is not Lanes:
@@ -371,9 +376,10 @@ class MemoryAccess:
         return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.unit.phase)
 
     def _account_parts(self, site, array, op, pattern, offset, mask, width):
-        """A complex number outside shared memory is loaded and stored as two, an instruction for each part.
+        """Count each part of a complex number outside shared memory as an access of its own.
 
-        An argument may begin at any multiple of a part; of shared memory, the compiler knows where it begins.
+        The compiler needs an instruction per part, because an array that is passed to the kernel may begin at
+        any multiple of a part's size. It knows where shared arrays begin.
         """
         parts = array.changed(dtype=component(array.dtype))
         for part in range(2 * width):
@@ -417,7 +423,8 @@ class MemoryAccess:
         if space == "global":
             if self.chunk.absences.open:
                 self.chunk.absences.global_access(access)
-            if access.op != "atomic":  # an atomic counts as a write
+            # An atomic operation is checked as a write instead.
+            if access.op != "atomic":
                 self.races.check(array, access)
         elif space == "shared":
             self._check_shared_read(site, array, access, uses_value)
@@ -475,8 +482,6 @@ class MemoryAccess:
         """Report a thread that touches its accumulators while products are still being added to them."""
         if self.asynchronous and self.products.busy(array.storage):
             self.products.report_busy(site, array, verb)
-
-    # ---- values ----
 
 
 def _sum(p, q):

@@ -7,7 +7,7 @@ from lockstep.values.lanes import Lanes
 
 
 class Accumulation:
-    """The machine's sums over the iterations that run at once."""
+    """The part of the machine that adds up over iterations that run at once."""
 
     def accumulate(self, site, total, x, y, loops, region):
         """Add ``x * y`` (``x`` if y is None) to ``total``, one batched iteration after another."""

@@ -38,7 +38,7 @@ from .words import kind_of
 
 
 class Arithmetic:
-    """The machine's arithmetic. ``site`` is the number of the operation in the source."""
+    """The part of the machine that computes. ``site`` is the number of an operation's place in the source."""
 
     # ---- integers or floats ----
 
@@ -56,7 +56,8 @@ class Arithmetic:
             return _int64(a - b)
         if self._integers(a, b):
             return self.settle(lanes.subtract(a, b), a, b)
-        return self._float(site, "add", np.subtract, a, b)  # the hardware adds a negated operand
+        # The hardware has no subtraction: it adds the negated operand.
+        return self._float(site, "add", np.subtract, a, b)
 
     def mul(self, site, a, b):
         if type(a) is int and type(b) is int:
@@ -146,7 +147,8 @@ class Arithmetic:
             return self.settle(lanes.subtract(_zero(dtype), a), a)
         if dtype.kind in TIMES:
             return computed(np.negative, a)
-        return np.negative(self._typed(a, dtype))  # a sign on an operand costs nothing
+        # A GPU negates an operand for free, so no operation is counted.
+        return np.negative(self._typed(a, dtype))
 
     def pos(self, a):
         """Return ``+a``, which turns an integer into one of 64 bits."""
@@ -211,7 +213,8 @@ class Arithmetic:
             return self.compare_tuples(op, a, b)
         if op in ("==", "!=") and (a is None or b is None):
             return (a is b) == (op == "==")
-        dtype = promote(self._dtype(a), self._dtype(b))  # both must be numbers
+        # _dtype refuses a value that is not a number.
+        dtype = promote(self._dtype(a), self._dtype(b))
         if op not in ("==", "!="):
             require_real(dtype, op)
         if isinstance(a, Unknown) or isinstance(b, Unknown):
@@ -325,7 +328,8 @@ class Arithmetic:
 
     def _extreme(self, site, name, on_integers, on_floats, a, b):
         dtype = require_real(unify(self._dtype(a), self._dtype(b)), f"{name}()")
-        if not self._integers(a, b) or not is_integer(dtype):  # int64 with uint64 is float64
+        # In Numba, min() and max() of an int64 and a uint64 compute in float64.
+        if not self._integers(a, b) or not is_integer(dtype):
             return self._float(site, name, on_floats, a, b, dtype)
         if self.log is not None:
             self.log.note_comparison("<", a, b, None)
@@ -364,7 +368,8 @@ class Arithmetic:
         if isinstance(value, Unknown):
             return unknown(component(dtype))
         part = getattr(value, name)
-        return part.copy() if isinstance(part, np.ndarray) else part  # the whole may change later
+        # The part is a view of the whole, and the whole may change later.
+        return part.copy() if isinstance(part, np.ndarray) else part
 
     def conjugate(self, value):
         """Return ``value.conjugate()``, which for a real number is the number itself."""
@@ -396,7 +401,8 @@ class Arithmetic:
         if dtype is None:
             dtype = promote(self._dtype(a), self._dtype(b))
         if is_integer(dtype):
-            return unknown(dtype)  # integers come here only if they were never loaded
+            # Integers whose values are known are computed elsewhere, so one of these is unknown.
+            return unknown(dtype)
         self._count_float(site, name, dtype)
         return self._apply(ufunc, a, b, dtype)
 
@@ -495,7 +501,8 @@ def truncated(values, dtype) -> np.ndarray:
     """Convert floats to integers as a GPU does: out of range, to the nearest number of 16 bits or more."""
     wide = np.dtype(f"{dtype.kind}{max(dtype.itemsize, 2)}")
     limits = np.iinfo(wide)
-    nothing = limits.min if wide == INT64 else 2**63 if wide == UINT64 else 0  # for what is no number
+    # A NaN becomes the 64-bit integer of which only the top bit is set, or 0 in a narrower type.
+    nothing = limits.min if wide == INT64 else 2**63 if wide == UINT64 else 0
     values = np.trunc(np.asarray(values, FLOAT64))
     inside = (values > float(limits.min) - 1) & (values < float(limits.max) + 1)
     whole = np.where(inside, values, 0).astype(wide)

@@ -11,14 +11,17 @@ from lockstep.values.unit import Frame
 
 
 class GridGroup:
-    """``cuda.cg.this_grid()``."""
+    """A group of all threads of the grid, which ``cuda.cg.this_grid()`` returns."""
 
 
 GRID = GridGroup()
 
 
 class Barriers:
-    """The machine's barriers and fences. The lanes that have returned from ``unit.exits`` have exited."""
+    """The part of the machine that carries out barriers and fences.
+
+    ``unit.exits`` is the call of the kernel itself: the lanes that have returned from it have exited.
+    """
 
     def kernel_frame(self) -> Frame:
         """Begin the call of the kernel itself: the lanes that return from it have exited."""
@@ -181,7 +184,8 @@ class Barriers:
         )
         if active is None:
             return ids.reshape(-1)
-        if active.ndim > ids.ndim:  # iterations that run at once: those of any of them
+        # A thread is active if it is active in any of the iterations that run at once.
+        if active.ndim > ids.ndim:
             active = active.any(axis=tuple(range(active.ndim - ids.ndim)))
         return ids[np.broadcast_to(active, ids.shape)]
 

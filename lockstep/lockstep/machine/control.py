@@ -18,14 +18,18 @@ from lockstep.waiting.scheduler import WARPS, NeedsFinerUnits
 from .iterables import LaneRange, TypedRange, iterable, type_of_range
 from .narrowing import Narrowing
 
-BATCH_LENGTH = 64  # most iterations of a loop that run at once
-BATCH_ELEMENTS = 1 << 22  # most lanes times iterations that run at once
-FEW_ITERATIONS = 500  # a loop that has run fewer since a lane left it is slow, and not endless
-PATIENCE = 1000  # iterations of a loop that may be waiting, after which others get a chance to run
+# A loop runs at most BATCH_LENGTH iterations at once.
+BATCH_LENGTH = 64
+# Iterations run at once only if an array over them and all lanes has at most BATCH_ELEMENTS elements.
+BATCH_ELEMENTS = 1 << 22
+# A loop that has run fewer than FEW_ITERATIONS iterations while it was timed is slow, not endless.
+FEW_ITERATIONS = 500
+# After every PATIENCE iterations, a loop that may be waiting lets other threads run.
+PATIENCE = 1000
 
 
 class Loop:
-    """One execution of a loop statement."""
+    """An execution of a loop statement, which keeps track of the lanes that are still in the loop."""
 
     __slots__ = (
         "line",
@@ -56,15 +60,22 @@ class Loop:
         self.iterations = self.skip = 0
         self.room = self.idle = None
         self.effects, self.polls, self.changes = (), 0, None
-        self.look_at = look_at  # the iteration in which to look how many lanes are left, if at all
-        self.sparse = False  # few lanes are left: narrow the loop in this iteration
-        self.aside = None  # what narrowing has put aside
-        self.items = None  # (next value, end) of a range that differs from lane to lane
-        self.timed = self.look_at_clock = None  # (lanes, iterations, time) when somebody last left the loop
+        # In iteration `look_at` the machine counts how many lanes are left; it never does if this number is
+        # None.
+        self.look_at = look_at
+        # `sparse` says that few lanes are left, so that the loop is narrowed in this iteration.
+        self.sparse = False
+        # While the loop is narrowed, `aside` holds the values of all lanes.
+        self.aside = None
+        # A loop over a range that differs from lane to lane keeps its next value and its end in `items`.
+        self.items = None
+        # `timed` holds the number of lanes, the iterations and the processor's time when the timing last
+        # began; at the time `look_at_clock` the machine checks whether the loop has run for too long.
+        self.timed = self.look_at_clock = None
 
 
 class Control(Narrowing):
-    """The machine's control flow. ``unit.mask`` always says which lanes execute the current statement."""
+    """The part of the machine that runs branches and loops. ``unit.mask`` says which lanes are active."""
 
     # ---- conditions ----
 
@@ -338,7 +349,8 @@ class Control(Narrowing):
             if not self.test(loop, inside):
                 return
             yield value
-            value, stop = loop.items  # The mask has fewer lanes if the loop has been narrowed.
+            # Narrowing may have shortened the loop's items in this iteration.
+            value, stop = loop.items
             loop.items = self.add(None, value, values.step), stop
 
     # ---- loops whose iterations run at once ----
@@ -383,9 +395,8 @@ class Control(Narrowing):
             return self._numbers(bounds)
         types = [self._dtype(bound) for bound in bounds]
         dtype = type_of_range(types)
-        if dtype != INT64 or any(
-            kind == UINT64 or kind.kind == "f" for kind in types
-        ):  # Such bounds may wrap around.
+        # Numba casts these bounds to the range's type, in which they may wrap around.
+        if dtype != INT64 or any(kind == UINT64 or kind.kind == "f" for kind in types):
             bounds = [self.cast(INT64, self.cast(dtype, bound)) for bound in bounds]
         numbers = self._numbers(bounds)
         return numbers if dtype == INT64 else TypedRange(numbers, dtype)
@@ -405,9 +416,8 @@ class Control(Narrowing):
 
     def counted(self, start, stop, step):
         """Return the range that ``while counter < stop`` covers; None if iterations must run one by one."""
-        if (
-            self.chunk.tracing or self.lanes_apart or self.log is not None
-        ):  # These arrays have to see single iterations.
+        # A trace, lanes that run apart, and a launch that only counts need each iteration by itself.
+        if self.chunk.tracing or self.lanes_apart or self.log is not None:
             return None
         stop, step = (int(bound) if isinstance(bound, np.integer) else bound for bound in (stop, step))
         if any(type(bound) is not int for bound in (start, stop, step)) or step <= 0:

@@ -11,7 +11,7 @@ from lockstep.memory.storage import DeviceArray, LocalStorage, SharedStorage
 
 
 class Declarations:
-    """What a kernel's declarations of arrays mean."""
+    """The part of the machine that makes the arrays that a kernel declares."""
 
     def shared_array(self, site, shape, dtype, alignment=None):
         """Make a ``cuda.shared.array``, one per block. A shape of 0 gives the dynamic shared memory."""

@@ -17,7 +17,10 @@ TRUE, FALSE = (Pattern(np.full((1, 1, 1), value)) for value in (True, False))
 
 
 class Elements:
-    """What a kernel's indices mean. An index is a tuple of integers or lanes, one per dimension."""
+    """The part of the machine that reads and assigns ``base[index]``.
+
+    An index is a tuple of integers or lanes, one per dimension.
+    """
 
     def subscript(self, site, base, index):
         """Return the value of ``base[index]``."""

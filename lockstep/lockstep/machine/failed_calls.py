@@ -8,7 +8,8 @@ from lockstep.registry import name_of
 
 from .words import kind_of
 
-_GIVEN_BY_THE_MACHINE = ("machine", "site", "_M", "self")  # not written in the kernel's source
+# The machine passes these parameters, so they are not in the call in the kernel's source.
+_GIVEN_BY_THE_MACHINE = ("machine", "site", "_M", "self")
 
 
 def what_is_wrong(function, arguments: tuple, keywords: dict) -> KernelTypeError | None:

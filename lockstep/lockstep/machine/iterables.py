@@ -1,6 +1,7 @@
-"""Gives ``for`` loops what they run over besides ``range``: tuples, arrays, ``enumerate`` and ``zip``.
+"""Defines what a ``for`` loop may run over besides a plain ``range``: tuples, arrays, ``enumerate``, ``zip``.
 
-Each has a length, which may differ from lane to lane, and ``at(machine, position)``, the value there.
+Each iterable has a ``length``, which may differ from lane to lane, and ``at(machine, position)``, which
+returns the value there.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ from .words import kind_of, type_of
 
 
 class LaneRange:
-    """A range whose bounds differ from lane to lane."""
+    """The value of ``range(...)`` in a kernel if its bounds differ from lane to lane."""
 
     __slots__ = ("start", "stop", "step")
 
@@ -23,7 +24,7 @@ class LaneRange:
 
 
 class TypedRange:
-    """A range whose numbers are of another type than int64."""
+    """The value of ``range(...)`` in a kernel if its numbers are of another type than int64."""
 
     __slots__ = ("numbers", "dtype")
 
@@ -42,7 +43,7 @@ class Typed:
 
 
 class Range:
-    """A range whose bounds may differ from lane to lane."""
+    """An iterable over a :class:`LaneRange`, which computes the values from their positions."""
 
     def __init__(self, machine, values: LaneRange):
         self.start, self.step = values.start, values.step
@@ -55,7 +56,7 @@ class Range:
 
 
 class Sequence:
-    """A tuple or a range that is the same in all lanes."""
+    """An iterable over a tuple, or over a range that is the same in all lanes."""
 
     def __init__(self, values):
         self.values, self.length = values, len(values)
@@ -65,7 +66,7 @@ class Sequence:
 
 
 class Elements:
-    """The elements of an array, or its rows. ``site`` is where they are read."""
+    """An iterable over the elements of an array, or over its rows. They are read at ``site``."""
 
     def __init__(self, site, array, length):
         self.site, self.array, self.length = site, array, length
@@ -75,7 +76,7 @@ class Elements:
 
 
 class Enumerated:
-    """The pairs of ``enumerate(values, start)``."""
+    """An iterable over the pairs of ``enumerate(values, start)``."""
 
     def __init__(self, values, start):
         self.values, self.start, self.length = values, start, values.length
@@ -85,7 +86,7 @@ class Enumerated:
 
 
 class Indices:
-    """The index tuples of ``np.ndindex(shape)``, the last position running fastest."""
+    """An iterable over the index tuples of ``np.ndindex(shape)``, in which the last index runs fastest."""
 
     def __init__(self, machine, shape: tuple):
         self.shape, self.length = shape, 1
@@ -101,7 +102,7 @@ class Indices:
 
 
 class IndexedElements:
-    """The pairs of ``np.ndenumerate(array)``: an index tuple and the element, which is read at ``site``."""
+    """An iterable over the pairs of ``np.ndenumerate(array)``. The elements are read at ``site``."""
 
     def __init__(self, machine, site, array):
         self.site, self.array = site, array
@@ -114,7 +115,7 @@ class IndexedElements:
 
 
 class Zipped:
-    """The tuples of ``zip(...)``, as many as its shortest part has values."""
+    """An iterable over the tuples of ``zip(...)``, which ends with the shortest part."""
 
     def __init__(self, machine, parts):
         self.parts, self.length = parts, parts[0].length if parts else 0

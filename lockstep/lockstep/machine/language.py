@@ -13,11 +13,12 @@ from lockstep.values.dtypes import dtype_of
 from .iterables import check_one_type
 from .words import kind_of
 
-_IDENTITY = ("storage", "dtype", "layout", "shape", "strides", "pattern", "offset")  # of an array
+# Two variables hold the same array if the arrays agree in all these attributes.
+_IDENTITY = ("storage", "dtype", "layout", "shape", "strides", "pattern", "offset")
 
 
 class Language:
-    """The machine's part in what Python's syntax means."""
+    """The part of the machine that carries out the rest of Python's syntax."""
 
     # ---- comparisons ----
 
@@ -29,7 +30,7 @@ class Language:
         saved, value, outcome = self.unit.mask, first, True
         for link in links:
             value, step = link(value)
-            step = self.truth(step)  # While only counting, loaded data has no values.
+            step = self.truth(step)
             outcome = step if outcome is True else self._both("&", outcome, step)
             if step is False:
                 break
@@ -134,7 +135,8 @@ class Language:
                 "there."
             )
             raise KernelRaised(sentence)
-        sentence += f" (tid={list(thread)} ctaid={list(block)}: {text})"  # as Numba's message has it
+        # Numba's message ends with the thread and the block in this form.
+        sentence += f" (tid={list(thread)} ctaid={list(block)}: {text})"
         raise raised_as(key or remember_exception(getattr(builtins, kind)), sentence)
 
     kind_of = staticmethod(kind_of)

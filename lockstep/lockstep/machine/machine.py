@@ -1,4 +1,4 @@
-"""The machine that runs a translated kernel.
+"""Defines the machine that runs a translated kernel.
 
 A launch (:mod:`lockstep.launching.launch`) makes one machine and cuts its grid into chunks. For each,
 :meth:`Machine.start` makes a :class:`.Chunk`, the blocks with their shared memory, and a :class:`.Unit`, the
@@ -11,8 +11,9 @@ step:
   ``chunk.shared_races`` and ``races``, and then move the numbers; ``reporter`` says what is wrong;
 * barriers (:mod:`.barriers`) move ``chunk.epoch`` on, by which accesses are ordered.
 
-:meth:`Machine.end` closes the chunk's books. Where threads wait for others, the same code runs once for each
-unit: ``scheduler`` assigns ``unit`` and ``chunk`` to whose turn it is, and nothing else changes hands.
+:meth:`Machine.end` finishes the chunk's checks and counts. Where threads wait for others, the same code runs
+once for each unit: ``scheduler`` sets ``unit`` and ``chunk`` to those of the unit whose turn it is. The units
+share everything else.
 """
 
 from typing import NamedTuple
@@ -56,21 +57,27 @@ from .unset import Unset
 
 
 class Site(NamedTuple):
-    """A place in a kernel's source where something happens."""
+    """A place in a kernel's source at which an operation is executed."""
 
     function: str
     line: int
     op: str
-    # Local arrays with more elements than this may leave the registers here; None if none do.
+    # A local array of more than `stays` elements leaves the registers here. None means that no array does.
     stays: int | None = None
     file: str = ""
     column: int = -1
-    one_constant: bool = False  # whether the index is a single integer that Numba knows, as for a record
-    updates: bool = False  # whether the statement stores to the element that it loads, as in ``x[0] += 1``
+    # `one_constant` says that the index is one integer that Numba knows, as a record's part needs.
+    one_constant: bool = False
+    # `updates` says that the statement stores to the element that it loads, as in ``x[0] += 1``.
+    updates: bool = False
 
 
 class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAccess, Slices, Unset):
-    """Runs translated kernels: its bases hold what the code calls, its attributes the parts behind that."""
+    """A machine that runs a translated kernel for one launch.
+
+    Its base classes define the methods that the translated code calls. Its attributes hold the counts, the
+    order of accesses and the findings that these methods share.
+    """
 
     declared_shape = staticmethod(whole_shape)
 
@@ -92,39 +99,55 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         self.tallies = Tally(keep=counts_only)
         log = Log(self.tallies) if counts_only else None
         super().__init__(grid, block, shared_bytes, sites={}, findings=findings, log=log)
-        self.step_limit = step_limit  # iterations that a loop may run
-        self.loop_seconds = loop_seconds  # how long a loop without a counter may run if no lane leaves it
-        self.warp_by_warp = warp_by_warp  # one block at a time, and one warp of it at a time
-        self.unset_kinds: dict = {}  # site of a variable that may be unset -> its type, as kind_of names it
-        self._shapes: dict = {}  # (rows, columns) of a chunk -> its geometry, what such chunks share
+        # No loop runs more iterations than `step_limit`.
+        self.step_limit = step_limit
+        # A loop without a counter may run for `loop_seconds` without any lane leaving it.
+        self.loop_seconds = loop_seconds
+        # If `warp_by_warp`, the machine runs one block at a time, and one warp of the block at a time.
+        self.warp_by_warp = warp_by_warp
+        # `unset_kinds` has, for the site of a variable that may be unset, the variable's type as kind_of
+        # names it.
+        self.unset_kinds: dict = {}
+        # Chunks with equal numbers of rows and columns share a geometry and what is derived from the
+        # geometry.
+        self._shapes: dict = {}
 
-        # Counts.
-        self.folding = counts_only  # Whether iterations may be counted without running them.
+        # A launch that only counts may count iterations without running them.
+        self.folding = counts_only
         self.tally = self.tallies.add if log is None else log.tally
-        self.lane_counts = LaneCounts(self)  # accesses of lanes that run apart
+        self.lane_counts = LaneCounts(self)
 
-        # Races.
         self.races = RacesInGlobalMemory(self, "global" in exact)
-        self.strict = strict  # Whether stores of equal values count as a race as well.
-        self.exact = exact  # "shared", "global": memories whose races are found access by access
-        self.examined = examined  # in shared memory, only these arrays, by their families
+        # If `strict`, stores of equal values count as a race as well.
+        self.strict = strict
+        # `exact` names the memories ("shared", "global") whose races are found access by access.
+        self.exact = exact
+        # Of shared memory, the exact search examines only the arrays of these families.
+        self.examined = examined
         self.happens_before = HappensBefore(block[0] * block[1] * block[2]) if exact else None
-        self.fine_order = False  # Whether a fence or a flag was met, so that only the exact way finds races.
-        self.doubts: set[str] = set()  # memories where the exact way is needed to tell
-        self.suspects: set = set()  # shared arrays in which there may be races, by their families
+        # Fences and syncwarp() set `fine_order`, because only the exact search knows the order that they
+        # make.
+        self.fine_order = False
+        # `doubts` names the memories in which only the exact search can tell whether there is a race.
+        self.doubts: set[str] = set()
+        # `suspects` has the families of the shared arrays in which there may be races.
+        self.suspects: set = set()
 
-        # Units that wait for each other.
-        self.scheduler: Scheduler | None = None  # It is None in lock-step.
-        self.apart = self.lanes_apart = False  # Whether units run apart, and whether they are single lanes.
-        self.asynchronous = False  # Whether warps with mbarriers, copies and products of their own run.
+        # In lock-step there is no scheduler.
+        self.scheduler: Scheduler | None = None
+        # `apart` says that units run apart, and `lanes_apart` that these units are single lanes.
+        self.apart = self.lanes_apart = False
+        # `asynchronous` says that warps run apart, with mbarriers, asynchronous copies and products.
+        self.asynchronous = False
         self.looks = Looks(self)
 
-        # What is reported.
         self.reporter = Reporter(self)
-        # Whether float64 deserves advice, because no array of the launch holds it.
+        # If an array of the launch holds float64, the kernel means to compute in float64 and needs no advice.
         self.report_float64 = True
-        self.printed: list[str] = []  # shown when the launch has ended, as on a GPU
-        self.last_watcher = None  # the trace
+        # As on a GPU, what a kernel prints is shown when the launch has ended.
+        self.printed: list[str] = []
+        # `last_watcher` holds the launch's trace, if there is one.
+        self.last_watcher = None
 
     # ---- chunks of blocks ----
 
@@ -135,7 +158,8 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
             self._shapes[shape] = Geometry(self.block, rows, columns), {}
         geometry, memos = self._shapes[shape]
         epoch = self.chunk.epoch if self.chunk is not None else 0
-        if type(epoch) is not int:  # The blocks before may have passed other barriers.
+        # The blocks of the last chunk may have passed different numbers of barriers.
+        if type(epoch) is not int:
             epoch = int(epoch.max())
         self.chunk = Chunk(self.grid, geometry, (z, y, x), epoch, memos)
         self.unit = Unit(geometry.all_threads)

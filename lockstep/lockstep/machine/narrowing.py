@@ -1,12 +1,12 @@
-"""Loops in which few lanes are left: the rest is put aside until the loop ends.
+"""Narrows a loop to the lanes that are left when most lanes have left it.
 
-In lock-step a loop lasts as long as its slowest lane, and every iteration computes with arrays over all
-lanes of a chunk, however few of them are still active. Where that is so for a while, the active lanes are
-copied side by side into short arrays (:meth:`Narrowing.narrow`); after the loop their values go back to
-their places (:meth:`Narrowing.widen`). Accesses to global memory know from :class:`FewLanes` which lanes form
-a warp, so that counts and findings stay the same.
+In lock-step a loop lasts as long as its slowest lane, and every iteration computes with arrays over all lanes
+of a chunk, however few of them are still active. Once at most half of the lanes are active,
+:meth:`Narrowing.narrow` copies their values side by side into short arrays. After the loop
+:meth:`Narrowing.widen` puts the values back in their places. :class:`FewLanes` knows which lanes form a warp,
+so that counts and findings stay the same.
 
-The translator offers only loops in which nothing but global memory is touched
+The translator offers only loops that touch nothing but global memory
 (:class:`~lockstep.reading.analysis.NarrowTest`).
 """
 
@@ -16,13 +16,14 @@ from lockstep.memory.storage import ChosenArray, DeviceArray, Unbound
 from lockstep.values.geometry import WARP, Geometry
 from lockstep.values.lanes import Lanes, Mask, Pattern
 
-_AS_IT_IS = (bool, int, float, complex, np.generic, Unbound, type(None))  # It is the same for all lanes.
+# A value of these types is the same for all lanes, so narrowing does not change it.
+_AS_IT_IS = (bool, int, float, complex, np.generic, Unbound, type(None))
 
 
 class FewLanes(Geometry):
-    """Some lanes of a wider geometry, in their order along the thread axis.
+    """A geometry that has only some lanes of a wider geometry, in the same order.
 
-    chosen: their positions among the lanes of ``wide``, ascending.
+    ``chosen``: the positions of these lanes among those of ``wide``, ascending.
     """
 
     def __init__(self, wide: Geometry, chosen: np.ndarray):
@@ -56,7 +57,7 @@ class FewLanes(Geometry):
 
 
 class Aside:
-    """What a loop has put aside: the wide geometry, and the values that were narrowed."""
+    """The values that a loop has put aside, with the geometry of all lanes."""
 
     def __init__(self, machine, loop, state):
         self.geometry, self.ids = machine.chunk.geometry, machine.chunk.thread_ids()
@@ -127,21 +128,25 @@ class Aside:
 
 
 class _Unknown(Exception):
-    """Raised for a value that cannot be narrowed."""
+    """An error for a value that cannot be narrowed."""
 
 
 class Narrowing:
-    """The machine's loops go from all lanes to few, and back."""
+    """The part of the machine that narrows a loop to the lanes that are left, and widens it afterwards."""
 
-    fewest_lanes = 1024  # With fewer lanes, the length of an array hardly matters.
-    look_every = 8  # iterations between two looks at how many lanes are left
+    # With fewer lanes than `fewest_lanes`, short arrays save hardly any time.
+    fewest_lanes = 1024
+    # A loop counts the lanes that are left every `look_every` iterations.
+    look_every = 8
 
     def few_are_left(self, loop) -> bool:
         """Return whether it is time to put aside the lanes that have left the loop."""
         loop.look_at = loop.iterations + self.look_every
         if self.log is not None or self.chunk.tracing or self.scheduler is not None or self.unit.batch:
             return False
-        if type(self.chunk.epoch) is not int:  # The blocks may have passed different barriers.
+        # Blocks that have passed different barriers need an epoch each, which narrow arrays have no place
+        # for.
+        if type(self.chunk.epoch) is not int:
             return False
         mask, lanes = self.unit.mask, self.chunk.geometry.lanes
         return mask.array is not None and lanes >= self.fewest_lanes and 2 * mask.active() <= lanes
@@ -180,7 +185,8 @@ class Narrowing:
         self.unit.mask = self.chunk.geometry.mask(everyone)
         state = tuple(
             wide if new is narrow else self.merge(aside.spread(new), wide)
-            # The value of this iteration is not needed any more.
+            # An iteration's own value stands at the end of aside.narrow. zip() drops it, as nothing needs it
+            # any more.
             for new, narrow, wide in zip(state, aside.narrow, aside.wide)
         )
         loop.items = aside.items if loop.items is None else aside.spread(loop.items)

@@ -25,30 +25,39 @@ from .views import Views
 
 
 class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Views):
-    """Operations on numbers, tuples, arrays and records.
+    """The operations on numbers, tuples, arrays and records that the machine and the inference of types
+    share.
 
-    Whoever carries them out says what an access does (``read``, ``write``, ``atomic``, ``assign_part``,
+    A subclass says what an access does (``read``, ``write``, ``atomic``, ``assign_part``,
     ``pick_in_each_lane``), where a part of an array lies (``_linear``, ``_row``, ``_bounds``), what a
     condition is (``truth``, ``select``), what a shape is (``declared_shape``), and what arithmetic costs
     (``count_arithmetic``).
     """
 
     unbound = Unbound()
-    gpu = DEFAULT  # whose limits hold
-    debug = False  # of the kernel: a division by zero raises
+    # The launch has to keep the limits of this GPU.
+    gpu = DEFAULT
+    # In a kernel that is compiled with debug=True, a division by zero raises an exception.
+    debug = False
     only_types = False
 
     def __init__(self, grid, block, shared_bytes, *, sites, findings, log):
-        self.grid, self.block = grid, block  # blocks of the grid and threads of a block, along x, y and z
+        # `grid` is the number of blocks and `block` the number of a block's threads, along x, y and z.
+        self.grid, self.block = grid, block
         self.block_dim, self.grid_dim = (Coordinates(*map(np.int32, size)) for size in (block, grid))
-        self.dynamic_shared = shared_bytes  # of a block
-        self.sites: dict = sites  # number -> Site
+        # Each block has `dynamic_shared` bytes of dynamic shared memory.
+        self.dynamic_shared = shared_bytes
+        # `sites` maps the number of a site to the Site.
+        self.sites: dict = sites
         self.findings = findings
-        self.log = log  # what iterations tally; None in a full run
+        # `log` records what iterations tally. A run that computes values has no log.
+        self.log = log
         self.counts_only = log is not None
-        self.typing = None  # finds the types of what is called
-        self.chunk: Chunk | None = None  # the blocks that run now
-        self.unit: Unit | None = None  # their lanes that run now
+        # `typing` finds the types of what is called. It is made when a type is first needed.
+        self.typing = None
+        # `chunk` holds the blocks that run now, and `unit` the lanes of these blocks that run now.
+        self.chunk: Chunk | None = None
+        self.unit: Unit | None = None
 
     # ---- calls ----
 

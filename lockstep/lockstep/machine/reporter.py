@@ -7,7 +7,7 @@ from lockstep.values.lanes import Lanes
 
 
 class Reporter:
-    """Adds findings about the running blocks.
+    """A writer of findings about the running blocks.
 
     ``sentence(element, who)`` words a finding: about an element of the array, and the name of a thread.
     """
@@ -30,7 +30,9 @@ class Reporter:
         self.machine.findings.add((kind, site, array.name), mask.active(self._mask_batch(mask)), make)
 
     def cells(self, kind, site, array, mask, pattern, offset, sentence):
-        """Like :meth:`lanes`, with each element given by its position in the storage."""
+        """Report what the active lanes of ``mask`` do, each with the element at its own position in the
+        storage.
+        """
 
         def make():
             here = Lanes(pattern, offset)

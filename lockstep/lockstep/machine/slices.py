@@ -13,7 +13,9 @@ from .views import Escape, has_runtime, shape_in_words
 
 
 class Slices:
-    """The machine's bounds of parts of arrays, and its stores to such parts."""
+    """The part of the machine that finds the bounds of parts of arrays in each lane, and stores to such
+    parts.
+    """
 
     # ---- where parts begin and end ----
 
@@ -118,7 +120,7 @@ class Slices:
     def assign_part(self, site, base, index, value):
         """Carry out ``x[a:b] = 0`` or ``row[:] = other``: each thread stores the elements one after another.
 
-        Counted as that many stores, and as many loads if the value is an array.
+        Each element counts as a store, and as a load too if the value is an array.
         """
         if isinstance(base, RECORDS):
             self.assign_field(site, base, index, value)

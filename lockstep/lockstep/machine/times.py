@@ -52,7 +52,8 @@ def computed(operation: np.ufunc, *values):
         better = second < first if operation is np.fmin else second > first
         return np.where(better, second, first)
     if operation is np.floor_divide:
-        operation = np.true_divide  # In Numba both round towards zero.
+        # Numba's // of a span of time rounds towards zero, as its / does.
+        operation = np.true_divide
     return operation(*values).astype(result, copy=False)
 
 

@@ -12,7 +12,7 @@ from lockstep.values.dtypes import dtype_of
 
 
 class Unset:
-    """The machine's reads of variables that only some lanes have set."""
+    """The part of the machine that reads variables that only some lanes have set."""
 
     def checked(self, site, value, is_set, *lines):
         """Return the value of a variable that some lanes may not have set. ``is_set`` tells which lanes have.

@@ -30,9 +30,10 @@ def has_runtime() -> bool:
 
 
 class Escape(NamedTuple):
-    """The lanes for which a view was taken at an index that its array does not have.
+    """The lanes whose view of an array was taken at an index that the array does not have.
 
-    That alone is no mistake: a GPU only computes an address. An access through the view is one.
+    Taking such a view is no mistake, because a GPU only computes an address. An access through the view is a
+    mistake.
     """
 
     lanes: Lanes
@@ -42,7 +43,7 @@ class Escape(NamedTuple):
 
 
 class Views:
-    """The machine's handling of whole arrays."""
+    """The part of the machine that handles whole arrays."""
 
     # ---- parts of arrays ----
 
@@ -72,7 +73,8 @@ class Views:
         row = base.rows.get(given) if numbers else None
         if row is None:
             row = self._new_part(site, base, given)
-            if numbers and _inside(given, base.shape):  # The other lanes are reported each time.
+            # A row outside the array is not kept, because its lanes are reported each time.
+            if numbers and _inside(given, base.shape):
                 base.rows[given] = row
         return row
 
