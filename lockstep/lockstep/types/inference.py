@@ -42,8 +42,10 @@ from .local_indices import KNOWN
 from .translation import Scopes, Translator, cached, place_all, translate
 from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_number, variable_of
 
-_SPLITS_KEPT = 32  # rewritings that each program keeps
-_FIXED = (type, np.dtype, Emulation, Function, Special, Type)  # They never change.
+# A program drops its rewritings when it has _SPLITS_KEPT of them.
+_SPLITS_KEPT = 32
+# Values of these types never change, so they can be parts of a key.
+_FIXED = (type, np.dtype, Emulation, Function, Special, Type)
 _PASSES = 32  # Any loop needs fewer, because a type is widened a few times at most.
 
 
@@ -74,7 +76,7 @@ def kind_of(value):
 
 
 class NoCommonType(KernelTypeError):
-    """An error for a variable or a choice that would be one of two arrays, functions or tuples unlike."""
+    """An error for a variable or a choice between two arrays, functions or tuples of different types."""
 
 
 def _is_array(kind) -> bool:
@@ -158,8 +160,10 @@ class Program(NamedTuple):
     versions: Versions
     code: object
     bindings: list
-    sites: dict  # number -> Site
-    splits: dict  # key of all that the types of a launch depend on -> Split
+    # `sites` maps the number of a site to the Site.
+    sites: dict
+    # `splits` maps a key of all that the types of a launch depend on to the Split.
+    splits: dict
 
 
 class _Renamed(Rewriter):
@@ -272,7 +276,8 @@ class _Steps(Translator):
         return new if test is None else [ast.If(test, new, [])]
 
     def _line_of(self, node) -> int:
-        if isinstance(node, Version) and node.sources:  # A meeting has no line, but the paths' ends have.
+        # A meeting has no line of its own, so it takes the line where its first path ends.
+        if isinstance(node, Version) and node.sources:
             node = node.sources[0][1].node
         return getattr(node, "lineno", self.definition.lineno)
 
@@ -592,7 +597,7 @@ class Types:
 
 
 class _Range:
-    """``range(...)`` with bounds of which only the types are known."""
+    """The value of ``range(...)`` where only the types of the bounds are known."""
 
     length = 0
 
@@ -703,8 +708,10 @@ class Typed:
         self.function, self.device, self.program, self.space = function, device, program, space
         self.code, self.unset = self._defined(translation), translation.unset
         self.steps = None if program is None else _function_of(program.code, "_steps", space)
-        self.variants: dict = {}  # kinds of arguments -> (code, kinds of unset variables)
-        self.types: dict = {}  # kinds of the arguments -> Types
+        # `variants` maps the kinds of the arguments to (code, kinds of the variables that may be unset).
+        self.variants: dict = {}
+        # `types` maps the kinds of the arguments to the Types that were found for them.
+        self.types: dict = {}
 
     def _defined(self, translation):
         return _function_of(translation.code, translation.tree.body[0].name, self.space)
@@ -759,9 +766,9 @@ class Typed:
         if key not in self.types:
             if machine.typing is None:
                 machine.typing = Typing(machine)
-            types = self.types[key] = Types(
-                self.program.versions
-            )  # A recursive call finds the types known so far.
+            # The types are stored while they are incomplete, so that a recursive call finds those that are
+            # known.
+            types = self.types[key] = Types(self.program.versions)
             self.steps(machine.typing, types, *map(_blank, arguments))
             types.check(self.function)
         return self.types[key]

@@ -22,7 +22,8 @@ from .versions import Version, Versions
 # A number is KNOWN if it is a constant once loops are unrolled. It is COUNTED if a loop of unknown length
 # counts it up or down.
 UNKNOWN, COUNTED, KNOWN = range(3)
-KEEP_COUNTING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)  # Their results for COUNTED numbers are COUNTED.
+# The results of these operations on COUNTED numbers are COUNTED.
+KEEP_COUNTING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 # If a `for` loop of unknown length adds to an array, 12 elements stay in registers, but not 16.
 COUNTED_ELEMENTS = 12
 
@@ -31,10 +32,14 @@ COUNTED_ELEMENTS = 12
 class Callees:
     """The functions that answer the analysis's questions about calls. Each takes an expression's AST node."""
 
-    range_bounds: Callable[[ast.expr], list | None]  # the bounds of `range(...)`, None for anything else
-    is_lanewise: Callable[[ast.Call], bool]  # whether the outcome depends on the arguments' values alone
-    is_declaration: Callable[[ast.expr], bool]  # whether it declares a shared or local array
-    loops_over: Callable[[ast.expr], bool]  # whether it is `enumerate(...)` or `zip(...)`
+    # `range_bounds` returns the bounds of `range(...)`, or None for anything else.
+    range_bounds: Callable[[ast.expr], list | None]
+    # `is_lanewise` tells whether the outcome of a call depends on the values of the arguments alone.
+    is_lanewise: Callable[[ast.Call], bool]
+    # `is_declaration` tells whether an expression declares a shared or local array.
+    is_declaration: Callable[[ast.expr], bool]
+    # `loops_over` tells whether an expression is `enumerate(...)` or `zip(...)`.
+    loops_over: Callable[[ast.expr], bool]
 
 
 class LocalIndices:
@@ -48,7 +53,8 @@ class LocalIndices:
         self.constants, self.callees = constants, callees
         self.versions = Versions(definition, lambda test: False)
         self.sources: dict[Version, tuple[str, Any]] = {}
-        self.asked: set[int] = set()  # ids of the loops whose bounds are being examined
+        # `asked` holds the ids of the loops whose bounds are being examined.
+        self.asked: set[int] = set()
         self._find_sources(definition)
         self.grades = dict.fromkeys(self.versions.all, KNOWN)
         self._lower()
@@ -75,7 +81,8 @@ class LocalIndices:
     def _add(self, target, kind, node):
         if isinstance(target, ast.Name):
             version = self.versions.stores.get(id(target))
-            if version is not None:  # Otherwise no path reaches the assignment.
+            # An assignment that no path reaches has no version.
+            if version is not None:
                 self.sources[version] = kind, node
         elif isinstance(target, (ast.Tuple, ast.List)):
             for position, part in enumerate(target.elts):
@@ -203,7 +210,8 @@ class LocalIndices:
     def _is_bounded(self, loop: ast.While) -> bool:
         """Tell whether the test, or a break, limits a loop to a known number of iterations."""
         if id(loop) in self.asked:
-            return True  # The bound depends on itself: assume it holds, and let the other parts decide.
+            # The bound depends on itself: assume that the loop is bounded, and let the other parts decide.
+            return True
         self.asked.add(id(loop))
         try:
             return self._test_bounds(loop)
@@ -212,7 +220,8 @@ class LocalIndices:
 
     def _test_bounds(self, loop) -> bool:
         test = loop.test
-        if isinstance(test, ast.Constant):  # `while True`
+        # Only an exit can bound a loop such as `while True`.
+        if isinstance(test, ast.Constant):
             return any(map(self._is_bounded_exit, loop.body))
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return any(map(self._bounds, test.values))

@@ -63,7 +63,7 @@ _BINARY = {
 }
 _BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-# Values from outside a kernel whose attributes and methods a kernel may use.
+# A kernel may use the attributes and methods of outside values of these types.
 _VALUES = (Constant, tuple, complex, np.complexfloating)
 _STATEMENTS = {
     ast.ClassDef: "a class",
@@ -86,7 +86,8 @@ OWN_ARRAY = (
     ": an array that the block shares is `cuda.shared.array(shape, dtype)`, a thread's own array is "
     "`cuda.local.array(size, dtype)`, and a loop sets the elements"
 )
-_TAKES = {"item": 0, "view": 1, "conjugate": 0, "sync": 0}  # arguments of methods
+# These methods have a fixed number of arguments.
+_TAKES = {"item": 0, "view": 1, "conjugate": 0, "sync": 0}
 LENGTH_OF_TUPLE = "; the emulator does not take len(), which Numba takes of a tuple"
 REFUSED_METHODS = {
     "ravel": "write .reshape(x.size) of an array x whose rows lie one after another, or use all its indices",
@@ -119,20 +120,28 @@ class Binding(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """The new code of one function."""
+    """The translation of one function: the new code, and what a launch has to know about the function."""
 
     tree: ast.Module
     code: object
     bindings: list
     callees: list
-    local_shapes: list  # code objects that compute the shapes of local arrays from the bindings
-    stored: set  # positions of the parameters that the function may store to, except through its calls
-    passed: list  # (callee root, path, argument position, parameter position)
-    literal: set  # positions of parameters for which Numba needs literals
-    computed: list  # (callee root, path, argument position, line) of arguments that are no literals
-    constants: list  # (root, path, line, column) of the places that read elements of an array from outside
-    sites: dict  # number -> Site, of this function alone
-    unset: dict  # site -> name of the variable that is read there and may be unset
+    # Each of these code objects computes the shape of a local array from the bindings.
+    local_shapes: list
+    # The function may store to the parameters at these positions, not counting the stores in its calls.
+    stored: set
+    # For each parameter that a call passes on: (callee root, path, argument position, parameter position).
+    passed: list
+    # Numba needs literals for the parameters at these positions.
+    literal: set
+    # For each argument that is no literal: (callee root, path, argument position, line).
+    computed: list
+    # For each place that reads elements of an array from outside: (root, path, line, column).
+    constants: list
+    # `sites` maps the numbers of this function's sites to the Sites.
+    sites: dict
+    # `unset` maps a site to the name of the variable that is read there and may be unset.
+    unset: dict
     source: Source
 
 
@@ -180,7 +189,10 @@ def _signature(value):
 
 
 class Translator:
-    """The rewriting of one function."""
+    """A translator of one function.
+
+    For a class X of AST nodes, ``_do_X`` translates a statement and ``_of_X`` an expression.
+    """
 
     def __init__(self, function, environment, device, definition=None):
         self.function, self.environment, self.device = function, environment, device
@@ -188,7 +200,8 @@ class Translator:
         read = inside.read(function)
         self.source, self.shown = read.source, read.shown
         self.definition = definition or read.definition
-        self.numbers: dict = {}  # numbers of the sites, by the ids of their nodes and their roles
+        # `numbers` maps the id of a node and a role to the number of the site.
+        self.numbers: dict = {}
         self.alive: list = []  # Nodes whose ids are keys are kept, so that no later node gets the same id.
         self.sites: dict[int, Site] = {}
         self.bindings: dict = {}
@@ -196,12 +209,15 @@ class Translator:
         self.literal: set[int] = set()
         self.computed: list = []
         self.spelled_out: dict = {}
-        self.updating: set = set()  # the ids of places that load and store one element in a statement
+        # `updating` has the ids of the elements that one statement both loads and stores.
+        self.updating: set = set()
         self.local_shapes: list = []
         self.unset_sites: dict[int, str] = {}
         self.unset_reads, self.tracked, self.set_in = set(), set(), {}
-        self.optional = set()  # variables that may be None
-        self.values: dict | None = None  # the cached result of only_values
+        # These variables may be None.
+        self.optional = set()
+        # `values` caches the result of only_values.
+        self.values: dict | None = None
         self.regions: list[tuple] = [()]
         self.loops: list[str] = []
         self.counter = 0
@@ -293,7 +309,8 @@ class Translator:
         """Return the names whose values are known when the kernel is compiled."""
         known = {name for name, value in self.environment.items() if _is_constant(value)}
         known -= self.locals
-        return known | set(self.parameters) if self.device else known  # A call may pass known values.
+        # A call of a device function may pass values that Numba knows.
+        return known | set(self.parameters) if self.device else known
 
     def _parameters(self, definition) -> list:
         if definition.args.kwarg:
@@ -442,7 +459,8 @@ class Translator:
         if not isinstance(node, ast.Name) or node.id not in self.locals:
             return self._is_constant_outside(node)
         if node.id in self.parameters:
-            return self.device and self.only_values()[node.id] == [None]  # a call may pass a literal
+            # A call of a device function may pass a literal.
+            return self.device and self.only_values()[node.id] == [None]
         given = self.only_values().get(node.id, [None])
         return node.id not in seen and all(
             part is not None and self._is_literal(part, seen | {node.id}) for part in given
@@ -653,7 +671,8 @@ class Translator:
     # ---- assignments ----
 
     def _do_Assign(self, node):
-        if is_copy(node):  # The later use checks whether the variable is set, or None.
+        # The use that follows a copy checks whether the variable is set, or None, so the copy does not.
+        if is_copy(node):
             kind, source = node.value.kind, node.value.value.id
             value = self._expression(f"_M.converted({kind!r}, _VALUE)", node, _VALUE=source)
             return self._assign_name(node.targets[0].id, value, node)
@@ -720,7 +739,8 @@ class Translator:
 
     def _store_optional(self, name, value, at):
         """Store to a variable that may be None, and note in which lanes it is None."""
-        if isinstance(value, ast.Constant) and value.value is None:  # Other lanes keep their values.
+        # Storing None only sets a flag, so that other lanes keep their values.
+        if isinstance(value, ast.Constant) and value.value is None:
             return self._store(_whether_none(name), ast.Constant(True), at)
         given = f"_v{self._number()}"
         new = self._fill("_NAME = _VALUE", at, _NAME=given, _VALUE=value)
@@ -833,7 +853,8 @@ class Translator:
     def _do_If(self, node):
         if self._only_exits(node.orelse) and not self._only_exits(node.body):
             test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node)
-            node = ast.copy_location(ast.If(test, node.orelse, node.body), node)  # Exits go first.
+            # A branch that only exits goes first.
+            node = ast.copy_location(ast.If(test, node.orelse, node.body), node)
         number = self._number()
         new = self._fill(
             f"_c{number} = _M.truth(_TEST)\n_s{number} = _M.unit.mask", node, _TEST=self._condition(node.test)
@@ -1139,7 +1160,8 @@ class Translator:
             shown = _EXPRESSIONS.get(type(node), type(node).__name__)
             more = OWN_ARRAY if isinstance(node, (ast.List, ast.ListComp)) else ""
             more = ": write a loop" if isinstance(node, ast.GeneratorExp) else more
-            if isinstance(node, (ast.NamedExpr, ast.Starred)):  # Numba compiles these
+            # Numba compiles these expressions, so the message blames only the emulator.
+            if isinstance(node, (ast.NamedExpr, ast.Starred)):
                 self._refuse(node, f"the emulator does not support {shown} in a kernel")
             self._refuse(node, f"{shown} is not supported in a kernel{more}")
         return ast.copy_location(method(node), node)

@@ -14,7 +14,8 @@ import ast
 from lockstep.reading.analysis import assigned_names
 from lockstep.reading.trees import children, walk
 
-MARK = "·"  # It marks the names of versions, because no variable of a kernel is likely to contain it.
+# MARK is in the names of versions, because no variable of a kernel is likely to contain it.
+MARK = "·"
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Await, ast.Yield)
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Assert, ast.Raise, ast.Return)
@@ -91,7 +92,8 @@ class Versions:
         self.stores: dict[int, Version] = {}
         self.undefined: dict[str, Version] = {}
         self.choices: list[ast.expr] = []
-        self.operations: list[ast.AST] = []  # Their types may widen while the types in a loop are found.
+        # The types of these operations may widen while the types in a loop are found.
+        self.operations: list[ast.AST] = []
         self.looped = any(isinstance(node, (ast.For, ast.While)) for node in walk(definition))
         self.returns: list[ast.Return] = []
         self.path: tuple = ()
