@@ -1,4 +1,4 @@
-"""Threads that miss a barrier: what they do afterwards shows whether that is wrong.
+"""Decides whether it is an error that threads miss a barrier, by what they do afterwards.
 
 Since Volta a barrier waits only for the threads that have not ended. So it does no harm if the absent threads
 just run to their end, and the emulator only advises against it. It is an error if some threads of a warp miss
@@ -17,21 +17,26 @@ from lockstep.findings import Finding, thread_name
 
 @dataclass
 class Absence:
-    """A barrier that some threads of the running blocks have missed. Masks are booleans, one per lane."""
+    """A barrier that some threads of the running blocks have missed.
+
+    ``here``: the lanes at the barrier. ``late``: the lanes that are absent and have not ended. ``busy``: the
+    absent lanes that have since accessed global memory. All are booleans, one per lane.
+    """
 
     site: int
-    here: np.ndarray  # the lanes at the barrier
-    late: np.ndarray  # the lanes that are absent and have not ended
-    busy: np.ndarray | bool = False  # the absent lanes that have accessed global memory since
+    here: np.ndarray
+    late: np.ndarray
+    busy: np.ndarray | bool = False
 
 
 class Absences:
-    """The barriers that threads of the running blocks have missed, while it is open whether that is wrong."""
+    """The missed barriers of the running blocks for which it is still open whether they are errors."""
 
     def __init__(self, machine):
         self.machine = machine
         self.open: list[Absence] = []
-        self._broken = np.zeros((1, 1, 1), bool)  # blocks with an error: (rows, columns, 1)
+        # `_broken` marks the blocks in which an error was found, in the shape (rows, columns, 1).
+        self._broken = np.zeros((1, 1, 1), bool)
 
     def note(self, site, here, late):
         """Note that the lanes ``late`` miss the barrier where ``here`` are, and have not ended."""
@@ -80,7 +85,7 @@ class Absences:
         self.open = undecided
 
     def end(self):
-        """Advise against the barriers missed by threads that have ended, as their blocks have."""
+        """Report the missed barriers that are still open, now that all threads of the blocks have ended."""
         for absence in self.open:
             site, here, late = absence.site, absence.here, absence.late
             parted = _of_parted_warps(here, late & absence.busy)
@@ -115,7 +120,9 @@ def report_absent(machine, kind, site, here, absent, access=None, words=None):
     at, words = machine.sites[site], words or _SENTENCES[kind]
 
     def make():
-        never = absent & ~here  # in a loop, lanes may be absent in later iterations only
+        # In a loop, lanes may be absent in later iterations only, so a lane that never came is the better
+        # example.
+        never = absent & ~here
         row, column, linear = (int(i[0]) for i in (never if never.any() else absent).nonzero())
         block, who = (
             machine.chunk.block_coordinates(row, column),

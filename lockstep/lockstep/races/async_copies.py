@@ -1,4 +1,4 @@
-"""cp.async: copies to shared memory that land some time after they are started.
+"""Carries out cp.async: copies to shared memory that land some time after they are started.
 
 A copy is *started*, then *committed* to a group, then *waited* for. Until its thread has waited, the
 destination still holds the old values; other threads need a barrier after the wait as well. In the emulator a
@@ -45,7 +45,8 @@ class AsyncCopies:
     def _land(self, copy: Copy, waiting):
         mask = copy.access.mask
         late = mask.minus(waiting)
-        if late.any:  # some of the copy's threads do not take part in this wait
+        # The threads of the copy that do not take part in this wait keep their part in flight.
+        if late.any:
             if not self.groups:
                 self.groups.append([])
             self.groups[0].append(Copy(copy.access._replace(mask=late), copy.values))

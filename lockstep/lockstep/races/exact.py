@@ -13,7 +13,9 @@ import numpy as np
 from .happens_before import HappensBefore
 from .shadow import Access, SharedRaces
 
-MOST_LOOKED_AT = 32  # stores of one value that are compared; there may be as many as threads
+# Every thread may store the same value to an element, so only the first MOST_LOOKED_AT stores are kept, and
+# the last.
+MOST_LOOKED_AT = 32
 
 
 class Seen(NamedTuple):
@@ -21,12 +23,15 @@ class Seen(NamedTuple):
 
     op: str
     thread: int
-    made: int  # the time at which it was made
+    # `made` is the time of the access.
+    made: int
     site: int
 
 
 class Found(NamedTuple):
-    """An access that nothing orders with an earlier one, its rival. harmless: both store the same value."""
+    """An access that nothing orders with an earlier access, its rival. ``harmless``: both store the same
+    value.
+    """
 
     cell: int
     thread: int
@@ -34,15 +39,17 @@ class Found(NamedTuple):
     harmless: bool
 
 
-NO_ONE: dict = {}  # the dict of every element that needs none of its own
+# Every element that needs no dict of its own has this dict.
+NO_ONE: dict = {}
 
 
 class Cell:
-    """What has been done to one element since it was last stored to.
+    """The accesses to one element since it was last stored to.
 
-    stores: the last store, and others of the same value that nothing orders with it, up to a limit. value:
-    the bits that they stored, None if those are not known. alike: all of these stores by thread, if there
-    are several. loads, own, atomics: the last of each thread; own are loads by threads that stored the value.
+    ``stores``: the last store, and stores of the same value that nothing orders with it, up to a limit.
+    ``value``: the bits that they stored, or None if the bits are not known. ``alike``: all these stores by
+    thread, if there are several. ``loads``, ``own``, ``atomics``: the last access of each thread, where
+    ``own`` has the loads by threads that stored the value.
     """
 
     __slots__ = ("stores", "value", "alike", "loads", "own", "atomics")
@@ -123,13 +130,14 @@ class Cell:
 
 
 class ExactRaces:
-    """Examines the accesses to the elements of one array."""
+    """The accesses to the elements of one array, each of which is examined when it is noted."""
 
     def __init__(self, happens_before: HappensBefore, serial: int | None = None):
+        # Only arrays in global memory need a serial number, by which has_read() finds their elements.
         self.happens_before, self.serial = (
             happens_before,
             serial,
-        )  # only global memory needs its serial number
+        )
         self.cells: dict[int, Cell] = {}
         self.size = 0
 
@@ -157,7 +165,8 @@ class ExactRaces:
         bits = values.view(f"u{values.itemsize}").tolist() if known else repeat(None)
         happens_before, found, where = self.happens_before, [], None
         in_order = happens_before.ordered_with_warp if of_unit else happens_before.ordered
-        asked: dict[tuple, bool] = {}  # neighbouring elements often have the same history
+        # Neighbouring elements often have the same history, so each question is asked once.
+        asked: dict[tuple, bool] = {}
 
         def ordered(thread, other, made):
             if thread == other:
@@ -191,7 +200,7 @@ class ExactRaces:
 
 
 class ExactSharedRaces(SharedRaces):
-    """Takes the place of :class:`SharedRaces`, and examines every access to a suspect array at once."""
+    """A replacement of :class:`SharedRaces` that examines every access to a suspect array at once."""
 
     def __init__(self, machine):
         super().__init__(machine)

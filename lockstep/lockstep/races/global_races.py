@@ -14,8 +14,8 @@ _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 class RacesInGlobalMemory:
     """The accesses of all threads to the arrays that the kernel may write.
 
-    ``shadows``: serial of such an array's storage -> who has accessed it. ``exact``: the same, access by
-    access, where a shadow is not enough to tell.
+    ``shadows``: the shadow memory of each such array, by the serial number of its storage. ``exact``: the
+    array's accesses one by one, where shadow memory is not enough to tell.
     """
 
     def __init__(self, machine, exactly: bool):
@@ -25,7 +25,8 @@ class RacesInGlobalMemory:
 
     def check(self, array, access: Access, value=None):
         races = self.shadows.get(array.storage.serial)
-        if races is None:  # an array that is only read
+        # An array that the kernel only reads has no shadow memory.
+        if races is None:
             return
         if access.op != "store":
             self.machine.looks.looked(access)
@@ -36,7 +37,8 @@ class RacesInGlobalMemory:
         if access.width > 1:
             cells, ids = (cells[:, None] + np.arange(access.width)).reshape(-1), np.repeat(ids, access.width)
         now = self.now()
-        if type(now.epoch) is not int:  # The blocks may have passed different barriers.
+        # If the blocks have passed different barriers, each lane has the epoch of its block.
+        if type(now.epoch) is not int:
             epochs = np.broadcast_to(now.epoch, shape)[active].reshape(-1)
             now = now._replace(epoch=np.repeat(epochs, access.width * array.storage.parts))
         cells, ids = array.storage.in_cells(cells, ids)
@@ -59,7 +61,8 @@ class RacesInGlobalMemory:
         bad = after | overtaking | within
         if not bad.any():
             return
-        only_loads = overtaking & ~after & ~alike  # by threads that have not stored the value themselves
+        # These stores race only with loads by threads that have not stored the value themselves.
+        only_loads = overtaking & ~after & ~alike
         chosen = shape, active
         if only_loads.any() or not self._advise_equal(
             array, access, cells, ids, after | overtaking, value, chosen
@@ -99,7 +102,8 @@ class RacesInGlobalMemory:
             return False
         self.shadows[array.storage.serial].note_alike(cells, ids)
         repeated = order[:-1][twice]
-        if not len(repeated):  # something finer than a barrier may order them
+        # Only stores of one instruction are surely unordered: a fence or a flag may order any others.
+        if not len(repeated):
             self.machine.doubts.add("global")
         lane = int(repeated[0]) if len(repeated) else int(before.argmax())
         self._add_equal_stores(
@@ -235,4 +239,5 @@ class RacesInGlobalMemory:
 
 
 def _equal(values: np.ndarray, others: np.ndarray) -> np.ndarray:
-    return (values == others) | ((values != values) & (others != others))  # two NaNs are equal here
+    # Two NaNs count as equal, because it makes no difference which of them is stored last.
+    return (values == others) | ((values != values) & (others != others))

@@ -23,7 +23,7 @@ from lockstep.values.geometry import WARP
 
 
 class Known:
-    """What a thread has acquired: for each element with atomics, the time up to which it has read there.
+    """The acquisitions of a thread: for each element with atomics, the time up to which it has read there.
 
     (element, None) stands for what was released there by fences for the whole GPU, (element, block) for what
     the thread's own block released there by any fence.
@@ -33,28 +33,35 @@ class Known:
 
     def __init__(self, cells: dict):
         self.cells = cells
-        self.reached: dict | None = None  # the same, with what the releasing threads had acquired
+        # Besides what is in `cells`, `reached` has what the releasing threads had acquired.
+        self.reached: dict | None = None
 
 
 NOTHING = Known({})
 
 
 class Fence(NamedTuple):
-    """What a thread's fence covers: the accesses before these times, and what the thread knew."""
+    """A fence of a thread, which covers the accesses before these times and what the thread knew."""
 
-    time: int  # covers the thread's own accesses
-    barrier: int  # covers all accesses of its block: the time of the last barrier
-    mates: np.ndarray | None  # cover the accesses of its warp's lanes: when it last met each
-    warps: dict  # cover those of warps of its block that it waited for at mbarriers: first thread -> time
-    known: Known  # what the thread had acquired
+    # The fence covers the thread's own accesses before this time.
+    time: int
+    # The fence covers all accesses of the block before this time, which is that of the last barrier.
+    barrier: int
+    # The fence covers the accesses of each lane of the warp before the time at which the thread last met it.
+    mates: np.ndarray | None
+    # The fence covers the accesses of warps that the thread waited for at mbarriers: first thread -> time.
+    warps: dict
+    # `known` is what the thread had acquired.
+    known: Known
 
 
 class Told:
-    """What the arrivals of an mbarrier's phase release, and the waits for this phase acquire.
+    """The releases of a phase of an mbarrier: what its arrivals release, and the waits for the phase acquire.
 
-    warps: first thread of a warp -> the time before which its accesses are done. known, read: element with
-    atomics -> the time up to which an arriving thread had read there, with a fence since (known) or without
-    (read). fences: for the whole GPU? -> arriving thread -> its last fence.
+    ``warps``: first thread of a warp -> the time before which its accesses are done. ``known`` and ``read``:
+    element with atomics -> the time up to which an arriving thread had read there; ``known`` if the thread
+    has executed a fence since, ``read`` if not. ``fences``: whether for the whole GPU -> arriving thread ->
+    its last fence.
     """
 
     __slots__ = ("warps", "known", "read", "fences")
@@ -84,7 +91,7 @@ class Latest:
 
 
 class Released:
-    """What was released at one element: accesses of threads, blocks, lanes and warps, and other elements."""
+    """The releases at one element: accesses of threads, blocks, lanes and warps, and other elements."""
 
     def __init__(self):
         self.threads: dict[int, Latest] = {}
@@ -122,7 +129,7 @@ class Released:
 
 
 class Lent:
-    """Fences of other threads that a thread has met since: it releases for them as well.
+    """Fences of other threads for which a thread releases as well, because it has met those threads since.
 
     block: the fences cover all accesses of the block before this time. threads: the fences, by thread.
     """
@@ -159,17 +166,23 @@ class HappensBefore:
         """Order all that was done before all that follows, because all threads meet."""
         self.time += 1
         self.grid_time = self.time
-        self.barriers: dict[int, int] = {}  # block -> time of its last barrier
-        self.met: dict[int, np.ndarray] = {}  # first thread of a warp -> when two lanes last met, (32, 32)
-        self.told: dict[int, dict[int, int]] = {}  # first thread of a warp -> Told.warps of all its waits
+        # `barriers` maps a block to the time of its last barrier.
+        self.barriers: dict[int, int] = {}
+        # `met` maps the first thread of a warp to the times at which two lanes last met, (32, 32).
+        self.met: dict[int, np.ndarray] = {}
+        # `told` maps the first thread of a warp to Told.warps of all its waits.
+        self.told: dict[int, dict[int, int]] = {}
         self.by_block: dict[int, Known] = {}
-        # block -> thread -> what the thread knows, if that is more than its block knows
+        # `by_thread` has, for each block, what each thread knows that knows more than its block.
         self.by_thread: dict[int, dict[int, Known]] = {}
-        # block -> thread -> element -> when its atomic read there, if the thread has executed no fence since
+        # `read` has, for each block and thread, when an atomic read an element, until the next fence.
         self.read: dict[int, dict[int, dict]] = {}
-        self.fences: dict[tuple, Fence] = {}  # (thread, for the whole GPU?) -> its last fence
-        self.recent: dict[tuple, dict] = {}  # (block, for the whole GPU?) -> fences since its last barrier
-        self.lent: dict[tuple, Lent] = {}  # (block or (thread,), for the whole GPU?) -> others' fences
+        # `fences` maps (thread, whether for the whole GPU) to the thread's last fence.
+        self.fences: dict[tuple, Fence] = {}
+        # `recent` maps (block, whether for the whole GPU) to the fences since the block's last barrier.
+        self.recent: dict[tuple, dict] = {}
+        # `lent` maps (block or (thread,), whether for the whole GPU) to fences of other threads.
+        self.lent: dict[tuple, Lent] = {}
         self.released: dict[tuple, Released] = {}
 
     def block(self, thread) -> int:

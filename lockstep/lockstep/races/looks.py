@@ -6,13 +6,15 @@ from .shadow import Access
 
 
 class Looks:
-    """The reads of memory that may change, and its changes."""
+    """A record of the reads of memory that may change, and of its changes."""
 
     def __init__(self, machine):
         self.machine = machine
-        self.polls = self.changes = 0  # how many so far
+        # `polls` counts the reads so far, and `changes` the changes.
+        self.polls = self.changes = 0
         self.last_poll: Access | None = None
-        self.last_change: dict[tuple, tuple] = {}  # element -> (thread, site)
+        # `last_change` maps an element to the thread and the site that changed it last.
+        self.last_change: dict[tuple, tuple] = {}
 
     def looked(self, access: Access):
         """Note that a thread has read memory that others may change."""
@@ -20,7 +22,8 @@ class Looks:
 
     def note_change(self, access):
         """Keep who has last changed an element, for messages about threads that wait for it."""
-        if access.storage.space != "local" and access.mask.any:  # There is none if all are out of bounds.
+        # An access whose lanes are all out of bounds changes nothing.
+        if access.storage.space != "local" and access.mask.any:
             where, who = self._first_cells(access)
             self.last_change.update(dict.fromkeys(where, (who, access.site)))
 

@@ -15,18 +15,22 @@ from lockstep.values.lanes import Mask, Pattern
 
 
 class Access(NamedTuple):
-    """One instruction's access to shared memory, by all lanes of ``mask``."""
+    """An access of one instruction to memory, by all lanes of ``mask``."""
 
     storage: object
     name: str
-    op: str  # "load", "store", "atomic"
+    # `op` is "load", "store" or "atomic".
+    op: str
     pattern: Pattern
     offset: int
     mask: Mask
-    width: int  # elements per lane
+    # Each lane accesses `width` neighbouring elements.
+    width: int
     site: int
-    phase: int  # how many syncwarps there were since the barrier
-    value: object = None  # what a store of single elements stores, if that is kept
+    # `phase` counts the syncwarps since the last barrier.
+    phase: int
+    # `value` is what a store of single elements stores, where the checks need the values.
+    value: object = None
 
     @property
     def key(self):
@@ -78,18 +82,21 @@ class Access(NamedTuple):
 # ---- shared memory: races between barriers ----
 
 
-_MOST_KEPT = 2**22  # stored values that are kept between two barriers; all others count as different
+# At most _MOST_KEPT stored values are kept between two barriers. All further values count as different.
+_MOST_KEPT = 2**22
 
 
 class SharedRaces:
-    """Keeps the accesses to shared memory since the last barrier, and examines them at the next."""
+    """The accesses to shared memory since the last barrier, which are examined at the next barrier."""
 
     def __init__(self, machine):
         self.machine = machine
         self.epoch: list[Access] = []
-        self.syncwarps: dict[int, np.ndarray] = {}  # those of some warps only: phase -> (block, warp)
+        # `syncwarps` has the syncwarps of some warps only: phase -> booleans (block, warp).
+        self.syncwarps: dict[int, np.ndarray] = {}
         self._clean = machine.chunk.memo("races")
-        self._kept = 0  # stored values
+        # `_kept` counts the stored values that are kept.
+        self._kept = 0
 
     def note(self, access: Access):
         if access.value is not None:
@@ -158,10 +165,12 @@ class SharedRaces:
         all_rows, all_columns = geometry.rows, geometry.columns
         differ = np.zeros(all_rows * all_columns * size, bool)
         held, known = np.zeros(differ.shape, accesses[0].storage.dtype), np.zeros(differ.shape, bool)
-        stored: list[np.ndarray] = []  # by cell and thread; joined where a load needs it
+        # `stored` has a number for each cell and thread. Its parts are joined where a load needs them.
+        stored: list[np.ndarray] = []
         for access in accesses:
             cells, threads = access.touched(all_rows, all_columns)
-            if access.op == "load":  # harmless only if the thread has stored the value itself
+            # A load is harmless only if its thread has stored the value itself.
+            if access.op == "load":
                 if len(stored) > 1:
                     stored = [np.unique(np.concatenate(stored))]
                 cells, threads = (part[~differ[cells]] for part in (cells, threads))
@@ -184,7 +193,8 @@ class SharedRaces:
     def _advise(self, accesses, touched, cells, columns, alike):
         """Point out the stores of equal values to one element."""
         at_once = [_at_once(access, *found) for access, found in zip(accesses, touched)]
-        certain = cells[np.isin(cells, np.concatenate(at_once))]  # nothing orders one instruction's stores
+        # Nothing orders the stores of one instruction.
+        certain = cells[np.isin(cells, np.concatenate(at_once))]
         if not len(certain):
             self.machine.doubts.add("shared")
         cell = certain[0] if len(certain) else cells[0]
@@ -285,7 +295,8 @@ def _racing_cells(accesses, touched, phases, cells: int) -> np.ndarray:
     different = np.unique(np.concatenate([np.unique(phase) for phase in phases]))
     if len(different) == 1:
         return _contested(accesses, touched, cells)
-    across = [(c, t // 32) for c, t in touched]  # syncwarp orders the lanes of one warp only
+    # syncwarp() orders only lanes of one warp, so accesses of different warps race in any phase.
+    across = [(c, t // 32) for c, t in touched]
     racing = [_contested(accesses, across, cells)]
     for phase in different:
         chosen = [np.broadcast_to(p == phase, c.shape) for p, (c, _) in zip(phases, touched)]
@@ -346,7 +357,7 @@ def _first_conflict(accesses, touched, phases, values, cell):
 
 
 class Initialised:
-    """Which elements of one shared array have been written, in each block of the chunk."""
+    """A record of which elements of a shared array have been written, in each block of the chunk."""
 
     def __init__(self, storage):
         self.block = storage.block
@@ -393,9 +404,9 @@ class Initialised:
 
 
 class InitialisedLocal:
-    """Which elements of a local array have been written, in each lane.
+    """A record of which elements of a local array have been written, in each lane.
 
-    lanes: those that use the array, as booleans; None if all do.
+    ``lanes``: the lanes that use the array, as booleans, or None if all do.
     """
 
     def __init__(self, storage, lanes=None):
@@ -463,7 +474,7 @@ class InitialisedLocal:
 
 
 class Now(NamedTuple):
-    """The time of an access: the number of barriers passed so far, and of threads per block.
+    """The time of an access: the number of barriers passed so far, with the number of threads per block.
 
     Where warps run one at a time, ``known`` is the running warp's vector clock, and ``clock`` its own time.
     The warp's own entry in ``known`` is the time up to which its lanes have met.
@@ -481,7 +492,8 @@ class Rival(NamedTuple):
     cell: int
     me: int
     thread: int
-    verb: str  # "reads", "writes" or "updates"
+    # `verb` is "reads", "writes" or "updates".
+    verb: str
     site: int
 
 
@@ -493,7 +505,8 @@ def _pairs(cells, ids) -> np.ndarray:
 class GlobalRaces:
     """Shadow memory of global memory that the kernel writes: who wrote and read each cell."""
 
-    BYTES = 42  # per cell, in all of the arrays that `forget` makes
+    # The arrays that `forget` makes take BYTES bytes per cell.
+    BYTES = 42
     _NO_THREAD = 0
 
     def __init__(self, block):
@@ -505,20 +518,27 @@ class GlobalRaces:
         block = self.block
         self.writer = np.zeros(block.size, np.uint32)
         self.reader = np.zeros(block.size, np.uint32)
-        self.many = np.zeros(block.size, np.uint8)  # 1: several readers in one block, 2: in several blocks
+        # `many` is 1 where several threads of one block read, and 2 where threads of several blocks read.
+        self.many = np.zeros(block.size, np.uint8)
         self.atomic = np.zeros(block.size, bool)
         self.site = np.zeros(block.size, np.int32)
         self.epoch = np.zeros(block.size, np.int32)
         self.read_epoch = np.zeros(block.size, np.int32)
         self.read_site = np.zeros(block.size, np.int32)
-        self.other_reader = np.zeros(block.size, np.uint32)  # the last one besides the reader
+        # `other_reader` is the last reader besides `reader`.
+        self.other_reader = np.zeros(block.size, np.uint32)
         self.other_read_site = np.zeros(block.size, np.int32)
-        self.clock = np.zeros(block.size, np.int32)  # time on the clock of the writer's warp
-        self.updaters = None  # 1: atomics by several threads of one block, 2: of several blocks
+        # `clock` is the time of the last store on the clock of the writer's warp.
+        self.clock = np.zeros(block.size, np.int32)
+        # `updaters` is 1 where several threads of one block use atomics, and 2 where those of several blocks
+        # do.
+        self.updaters = None
         self.other_updater = self.other_update_site = None
-        self.rival: Rival | None = None  # of the first thread that raced in the last store or load
+        # `rival` is that of the first thread that raced in the last store or load.
+        self.rival: Rival | None = None
         self.read_clock = np.zeros(block.size, np.int32)
-        self.alike: list[np.ndarray] = []  # stores of equal values, each by its cell and thread
+        # `alike` has the stores of equal values, each as a number for its cell and thread.
+        self.alike: list[np.ndarray] = []
 
     def note_alike(self, cells, ids):
         """Note that several threads have stored equal values to one cell, so each may load what it has
@@ -622,14 +642,16 @@ class GlobalRaces:
         if not atomic:
             self.updaters[cells] = 0
             return
-        left = self.updaters[cells] < 2  # all others already have updaters in several blocks
+        # The other elements already have updaters in several blocks, which is all there is to find out.
+        left = self.updaters[cells] < 2
         if not left.all():
             cells, ids = cells[left], ids[left]
             now = now if np.ndim(now.epoch) == 0 else now._replace(epoch=now.epoch[left])
         writer = self.writer[cells]
         known = self.atomic[cells] & (writer != self._NO_THREAD)
         near = (writer - 1) // now.per_block == (ids - 1) // now.per_block
-        passed = known & near & (self.updaters[cells] == 1) & (self.epoch[cells] != now.epoch)  # a barrier
+        # A barrier of the block has ordered these earlier atomics before all that follows.
+        passed = known & near & (self.updaters[cells] == 1) & (self.epoch[cells] != now.epoch)
         self.updaters[cells[passed]] = 0
         others = known & (writer != ids) & ~(near & (self.epoch[cells] != now.epoch))
         np.maximum.at(self.updaters, cells[others], np.where(near[others], 1, 2).astype(np.uint8))
@@ -656,7 +678,8 @@ class GlobalRaces:
         per_block = now.per_block
         bad = self._against_writers(cells, ids, now)
         self._note_rival(cells, ids, bad, np.zeros_like(bad))
-        stale = (self.many[cells] == 1) & (self.read_epoch[cells] != now.epoch)  # a barrier in between
+        # A barrier of the block has ordered these earlier reads before all that follows.
+        stale = (self.many[cells] == 1) & (self.read_epoch[cells] != now.epoch)
         self.many[cells[stale]] = 0
         reader = self.reader[cells]
         other = (reader != self._NO_THREAD) & (reader != ids)
@@ -668,7 +691,8 @@ class GlobalRaces:
             self.many[cells[elsewhere]] = 2
             self._note_other_readers(cells[other], reader[other], self.read_site[cells[other]])
         self.reader[cells] = ids
-        several = self.reader[cells] != ids  # other lanes of this instruction read the cell too
+        # Where another lane's number stands now, several lanes of this instruction read the element.
+        several = self.reader[cells] != ids
         if several.any():
             self._several_at_once(cells[several], ids[several], per_block)
             self._note_other_readers(cells[several], ids[several], site)

@@ -26,7 +26,7 @@ MOST_BARRIERS = 256
 
 
 class InFlight(NamedTuple):
-    """Elements of a shared array that TMA or wgmma reads or writes, and where a warp started that."""
+    """Elements of a shared array that TMA or wgmma accesses, with the site and the warp that began it."""
 
     cells: np.ndarray
     site: int
@@ -34,10 +34,11 @@ class InFlight(NamedTuple):
 
 
 class AsyncAccesses:
-    """What TMA and wgmma are reading, or writing, in one shared array."""
+    """The accesses of TMA and wgmma to a shared array that are in flight, all reads or all writes."""
 
     def __init__(self, size):
-        self.users = np.zeros(size, np.int16)  # accesses in flight, per element
+        # `users` counts the accesses in flight to each element.
+        self.users = np.zeros(size, np.int16)
         self.entries: list[InFlight] = []
 
     def begin(self, entry):
@@ -58,24 +59,31 @@ class AsyncAccesses:
                 return entry, met
 
 
-SEVERAL = -1  # in place of a lane's number
+# SEVERAL stands in place of a lane's number if several lanes have read the element.
+SEVERAL = -1
 
 
 class Shadow:
-    """The warps that last wrote and read each element of one shared array."""
+    """Shadow memory of one shared array: the warps that last wrote and read each element."""
 
     def __init__(self, storage, warps: int):
         size = max(storage.size, 1)
         self.writer = np.zeros(size, np.int16)
-        self.written = np.zeros(size, np.int32)  # time on the writer's clock; 0: never
+        # `written` is the time on the writer's clock, or 0 if no thread has written the element.
+        self.written = np.zeros(size, np.int32)
         self.write_lane = np.zeros(size, np.int8)
         self.write_site = np.zeros(size, np.int32)
-        self.read = np.zeros((warps, size), np.int32)  # times on the readers' clocks
-        self.read_lane = np.zeros((warps, size), np.int8)  # the lane that read since all met, or SEVERAL
+        # `read` has the times on the readers' clocks.
+        self.read = np.zeros((warps, size), np.int32)
+        # `read_lane` is the lane that has read since all lanes met, or SEVERAL.
+        self.read_lane = np.zeros((warps, size), np.int8)
         self.read_site = np.zeros((warps, size), np.int32)
-        self.unit_read = np.zeros((warps, size), np.int32)  # the same, when TMA or wgmma reads for a warp
-        self.updated: np.ndarray | None = None  # times of atomics on the clocks of the warps
-        self.unfenced = np.zeros(size, bool)  # whether a thread has stored it, with no fence since
+        # `unit_read` has the times at which a warp had waited for a read by TMA or wgmma.
+        self.unit_read = np.zeros((warps, size), np.int32)
+        # `updated` has the times of atomics on the clocks of the warps.
+        self.updated: np.ndarray | None = None
+        # `unfenced` tells whether a thread has stored to an element without a fence since.
+        self.unfenced = np.zeros(size, bool)
         self.reading, self.writing = AsyncAccesses(size), AsyncAccesses(size)
 
 
@@ -89,7 +97,8 @@ class VectorClocks:
         self.clocks = np.zeros((self.warps, self.warps + MOST_BARRIERS), np.int32)
         self._own = np.arange(self.warps), np.arange(self.warps)
         self.clocks[self._own] = 1
-        self.together = np.zeros(self.warps, np.int32)  # the time of each warp up to which its lanes have met
+        # The lanes of a warp last met at this time on the warp's clock.
+        self.together = np.zeros(self.warps, np.int32)
         self.exact = machine.chunk.shared_races if "shared" in machine.exact else None
         self.shadows: dict[int, Shadow] = {}
         self._cells: dict[tuple, tuple] = {}
@@ -184,7 +193,8 @@ class VectorClocks:
         times, lane = shadow.read[me], shadow.read_lane[me]
         several = cells[(times[cells] > self.together[me]) & (lane[cells] != lanes)]
         lane[cells] = lanes
-        several = np.concatenate([several, cells[lane[cells] != lanes]])  # and several lanes of this access
+        # Where another lane's number stands now, several lanes of this access read the element.
+        several = np.concatenate([several, cells[lane[cells] != lanes]])
         lane[several] = SEVERAL
         times[cells] = self.clocks[me, me]
         shadow.read_site[me, cells] = site
