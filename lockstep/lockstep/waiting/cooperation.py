@@ -15,7 +15,7 @@ from .tensor_copies import TensorCopies
 
 
 class Cooperation:
-    """The machine's part where units wait for each other, or warps use TMA and wgmma."""
+    """The part of the machine that runs units that wait for each other, and warps that use TMA and wgmma."""
 
     def prepare_warps(self):
         """Make new mbarriers, copies and clocks for a block."""

@@ -10,17 +10,19 @@ from lockstep.values.geometry import WARP
 
 
 class MBarrier:
-    """One barrier: what its current phase still waits for, and what the arriving warps knew."""
+    """An mbarrier: what its current phase still waits for, and what the arriving warps knew."""
 
     def __init__(self, name, arrivals, order, site):
         self.name, self.arrivals = name, arrivals
         self.pending, self.bytes, self.phase = arrivals, 0, 0
         self.gathered, self.known = order.zero_clock(), order.zero_clock()
-        self.telling, self.told = Told(), Told()  # the same, if races are examined access by access
+        # For the exact search, `telling` and `told` take the parts of `gathered` and `known`.
+        self.telling, self.told = Told(), Told()
         self.agent, self.time = order.new_agent(), 0
         self.made_by, self.made_at, self.site = order.me, int(order.clocks[order.me, order.me]), site
         self.fenced = False
-        self.copies: list = []  # copies in flight, each with .bytes and .land(agent, time)
+        # These copies are in flight and report to the mbarrier. Each has .bytes and .land(agent, time).
+        self.copies: list = []
 
     def advance(self):
         """Advance to the next phase if no arrival and no byte is missing."""
@@ -84,7 +86,8 @@ class MBarriers:
         order = self.machine.chunk.clocks
         for cell, threads in self._named(site, array, index):
             barrier = self._known(site, array, cell)
-            barrier.settle()  # an arrival after the last one belongs to the next phase
+            # If no arrival is missing, the phase ends first, because this arrival belongs to the next phase.
+            barrier.settle()
             if order.clocks[order.me, barrier.agent] < barrier.time:
                 self._report_early(site, array, cell, barrier)
             if threads > barrier.pending:

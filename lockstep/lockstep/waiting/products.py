@@ -6,7 +6,8 @@ its accumulators too early, gets wrong results here as well.
 
 from collections.abc import Callable
 
-WARPGROUP = 4  # warps
+# The four warps of a warpgroup execute a wgmma together.
+WARPGROUP = 4
 
 
 class Products:
@@ -16,8 +17,10 @@ class Products:
         self.machine = machine
         self.open: list[Callable[[], None]] = []
         self.groups: list[list] = []
-        self.pending: dict[int, int] = {}  # serial number of the accumulators -> products in flight
-        self.touched: set[int] = set()  # serial numbers of what threads have written since the last fence
+        # `pending` maps the serial number of the accumulators to the number of products in flight.
+        self.pending: dict[int, int] = {}
+        # `touched` has the serial numbers of the local arrays that threads have written since the last fence.
+        self.touched: set[int] = set()
         self.fenced = False
         self.queued, self.last_site = 0, None
 

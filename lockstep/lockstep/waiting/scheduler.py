@@ -23,20 +23,22 @@ from lockstep.values.geometry import WARP
 from lockstep.values.lanes import Lanes, from_values
 from lockstep.values.unit import Unit
 
-CHUNKS, WARPS, LANES = "chunks", "warps", "lanes"  # what a unit is, from coarse to fine
+# A unit is a chunk of blocks, a warp or a lane.
+CHUNKS, WARPS, LANES = "chunks", "warps", "lanes"
 FINER = {CHUNKS: WARPS, WARPS: LANES}
-MOST_WAITING = 4096  # units that may wait at the same time: each is a Python thread
+# At most MOST_WAITING units may wait at the same time, because each is a Python thread.
+MOST_WAITING = 4096
 
 
 class NeedsFinerUnits(Exception):
-    """Raised when units of this size stand still. The launch starts again with the smaller ``units``."""
+    """A signal that units of this size stand still. The launch starts again with the smaller ``units``."""
 
     def __init__(self, units: str):
         self.units = units
 
 
 class WaitingUnit(Unit):
-    """A unit that may have to wait for others: its place in its block, and what it waits for, if anything."""
+    """A unit that may have to wait for others. It knows its place in its block, and what it waits for."""
 
     def __init__(self, block, number, lanes):
         super().__init__(lanes)
@@ -44,9 +46,11 @@ class WaitingUnit(Unit):
         self.meeting: Meeting | None = None
         self.ready: Callable[[], bool] | None = None
         self.what: Callable[[], str] | None = None
-        self.waits_at: int | None = None  # a place in the source
+        # `waits_at` is the site in the source at which the unit waits.
+        self.waits_at: int | None = None
         self.begun = self.done = self.patient = False
-        self.segment, self.executed = (0,), Counter()  # for the counts of single lanes
+        # LaneCounts tells by `segment` and `executed` which lanes make an access together.
+        self.segment, self.executed = (0,), Counter()
         self.wake = threading.Semaphore(0)
 
     @property
@@ -59,21 +63,26 @@ class WaitingUnit(Unit):
 
 
 class Block:
-    """A block whose units run one at a time, or blocks that run in lock-step as one unit.
+    """A block whose units run one at a time, or several blocks that run in lock-step as one unit.
 
-    ``start()`` prepares the machine for it; None if that has been done.
+    ``start()`` prepares the machine for the block. It is None if the machine is prepared already.
     """
 
     def __init__(self, split, start=None):
         self.split, self.start = split, start
         self.units: list[WaitingUnit] = []
-        self.unbegun = 1  # the next unit to begin, after the first
+        # The block begins with unit 0, so unit 1 is the next to begin.
+        self.unbegun = 1
         self.waiting: dict[WaitingUnit, None] = {}
-        self.left = 0  # units that have not ended
-        self.chunk = None  # the machine's, once the block has begun
-        self.at_barrier: dict[int, object] = {}  # unit -> its lanes there
+        # `left` counts the units that have not ended.
+        self.left = 0
+        # When the block has begun, `chunk` is the chunk that the machine made for it.
+        self.chunk = None
+        # `at_barrier` maps the units at the barrier to their lanes there.
+        self.at_barrier: dict[int, object] = {}
         self.at_grid_barrier: dict[int, object] = {}
-        self.passed = 0  # barriers that the whole block has passed
+        # `passed` counts the barriers that the whole block has passed.
+        self.passed = 0
         self.votes: dict[int, list] = {}
         self.meetings: dict[tuple, Meeting] = {}
 
@@ -87,11 +96,12 @@ class Block:
 
 
 class Meeting:
-    """Lanes of a warp that wait for each other at a call that they execute together."""
+    """A meeting of lanes of a warp, which wait for each other at a call that they execute together."""
 
     def __init__(self, call, function):
         self.call, self.function = call, function
-        self.arrived: dict[int, tuple] = {}  # thread -> (mask, operands)
+        # `arrived` maps a thread to (mask, operands).
+        self.arrived: dict[int, tuple] = {}
         self.named = 0
         self.done = self.forced = False
         self.result = None
@@ -99,11 +109,11 @@ class Meeting:
 
 
 class _LaunchOver(BaseException):
-    """Ends a unit's Python thread when the launch is over."""
+    """An exception that ends a unit's Python thread when the launch is over."""
 
 
 class Scheduler:
-    """Runs the units of blocks, each by ``call()``, and lets them wait for each other.
+    """A scheduler that runs the units of blocks, each by ``call()``, and lets them wait for each other.
 
     ``room``: how many blocks may be under way at the same time; ``ended()``: what to do after each block.
     """
@@ -424,7 +434,7 @@ class Scheduler:
         waiting = [(unit.what(), unit.waits_at, unit) for unit in units]
         parts = []
         ordered = sorted(waiting, key=lambda entry: (entry[0], entry[1]))
-        # a line alone does not say where, if the kernel calls functions
+        # If the kernel calls functions, a line alone does not say where the threads wait.
         several = len({site.function for site in self.machine.sites.values()}) > 1
         for (what, site), group in groupby(ordered, key=lambda entry: entry[:2]):
             members = [unit for _, _, unit in group]

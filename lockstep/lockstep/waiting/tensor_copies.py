@@ -14,7 +14,8 @@ from lockstep.findings import place
 from lockstep.memory.storage import DeviceArray, wrong_number_of_indices
 
 SECTOR, LINE = 32, 128
-CHUNK = 16  # bytes that a swizzle keeps together
+# A swizzle keeps CHUNK neighbouring bytes together.
+CHUNK = 16
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,12 @@ class BoxStore:
 
 
 class TensorCopies:
-    """The copies of the running block."""
+    """The copies by TMA that the threads of the running block make."""
 
     def __init__(self, machine):
         self.machine = machine
-        self.open: dict[int, list] = {}  # thread -> stores since its last commit
+        # `open` maps a thread to its stores since its last commit.
+        self.open: dict[int, list] = {}
         self.groups: dict[int, list] = {}
 
     # ---- what kernels call ----
