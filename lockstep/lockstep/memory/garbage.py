@@ -6,7 +6,8 @@ from lockstep.values.dtypes import BOOL, FLOAT64, INT64, TIMES
 
 from .storage import garbage_of
 
-BYTE = 0xA5  # in every byte; a float is a NaN with these bytes in it
+# BYTE is in every byte of new memory, except that a float is a NaN that ends with these bytes.
+BYTE = 0xA5
 _FLOATS = {
     np.dtype(np.float32): np.uint32(0x7FE5A5A5).view(np.float32),
     np.dtype(np.float64): np.uint64(0x7FFDA5A5A5A5A5A5).view(np.float64),

@@ -101,7 +101,8 @@ def array_of_record(record: np.void) -> np.ndarray:
     """Return the memory of one record as an array without dimensions, through which it can be changed."""
     address, read_only = record.__array_interface__["data"]
     memory = (ctypes.c_char * record.dtype.itemsize).from_address(address)
-    memory.owner = record  # This reference keeps the memory alive.
+    # The reference from `memory` to the record keeps the record's memory alive.
+    memory.owner = record
     array = np.ndarray((), record.dtype, memory)
     array.flags.writeable = not read_only
     return array
@@ -190,7 +191,7 @@ RECORDS = (Record, RecordArray)
 
 
 class RecordAccess:
-    """The machine's part that reads and writes fields of records."""
+    """The part of the machine that reads and writes fields of records."""
 
     # ---- parts of arrays of records, and fields ----
 

@@ -69,7 +69,8 @@ class ChosenArray:
     """
 
     __slots__ = ("arrays", "which")
-    storage = None  # The lanes may have different ones.
+    # The lanes may hold arrays of different storages.
+    storage = None
 
     def __init__(self, arrays: tuple, which: Pattern):
         self.arrays, self.which = arrays, which
@@ -165,16 +166,19 @@ class Block:
 
 
 class Storage:
-    """What all memories have in common. ``serial`` identifies the memory; ``shape`` is the declared array's.
+    """A memory that holds an array. ``serial`` identifies the memory; ``shape`` is the declared array's.
 
     A storage starts ``lead`` bytes into its block, and ``origin`` bytes after a multiple of 256 bytes.
     """
 
     space = ""
     origin = 0
-    base = None  # if this shows the memory of another storage with its own dtype: that storage
-    record = None  # if the last dimension of the declared array has the units of records: their dtype
-    overlaps_itself = False  # do two indices of the declared array share an element?
+    # A storage that shows the memory of another storage with its own dtype has that storage as its base.
+    base = None
+    # If the last dimension of the declared array has the units of records, `record` is the records' dtype.
+    record = None
+    # `overlaps_itself` tells whether two indices of the declared array share an element.
+    overlaps_itself = False
 
     def __init__(self, dtype, shape, strides=None, block=None, lead=0):
         self.dtype, self.shape = np.dtype(dtype), tuple(shape)
@@ -182,8 +186,10 @@ class Storage:
         self.size = _reach(self.shape, self.strides)
         self.block = block or Block(self.dtype.itemsize, self.size * self.dtype.itemsize)
         self.serial, self.lead = self.block.serial, lead
-        self.slot = self.serial  # a kernel's own array has its site instead, in all blocks
-        self.alignment = self.dtype.itemsize  # in bytes: the start is at a multiple of this
+        # A kernel's own array has its site as its slot instead, in all blocks.
+        self.slot = self.serial
+        # The storage starts at a multiple of `alignment` bytes.
+        self.alignment = self.dtype.itemsize
         self._retyped: dict = {}
 
     @property
@@ -281,7 +287,8 @@ class GlobalStorage(Storage):
 
     def __init__(self, array: np.ndarray, counts_only: bool, block=None, lead=0):
         strides = None
-        virtual = counts_only and not any(array.strides)  # one number that stands for a whole array
+        # A launch that only counts may get one number that stands for a whole array.
+        virtual = counts_only and not any(array.strides)
         if not array.flags.c_contiguous and not virtual:
             strides = tuple(step // array.itemsize for step in array.strides)
         super().__init__(array.dtype, array.shape, strides, block, lead)
@@ -431,7 +438,8 @@ class SharedStorage(Storage):
         else:
             flat = flat + offset
         taken = data.take(flat, axis=2, mode="clip")
-        for axis in range(flat.ndim - 1):  # the batch axes go to the front
+        # The batch axes go in front of the block axes.
+        for axis in range(flat.ndim - 1):
             taken = np.moveaxis(taken, 2 + axis, axis)
         return taken
 
@@ -527,7 +535,8 @@ class LocalStorage(Storage):
     def scatter(self, pattern, offset, value, mask):
         if self.data is None:
             return
-        if type(value) is int:  # NumPy refuses what the dtype cannot hold; a GPU keeps the low bits
+        # NumPy refuses an integer that the dtype cannot hold; a GPU keeps the low bits.
+        if type(value) is int:
             value = np.int64(value).astype(self.dtype)
         self.spread(np.shape(value), np.shape(mask.array), () if pattern is None else pattern.array.shape)
         view = self.view(pattern, offset)
