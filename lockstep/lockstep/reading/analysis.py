@@ -165,7 +165,8 @@ class Aliases:
 # ---- loops that may wait for other threads ----
 
 
-_TOWARDS = {  # comparison -> how a counter changes that comes closer to its end
+# For each comparison, these operations bring a counter closer to the end of the loop.
+_TOWARDS = {
     ast.Lt: (ast.Add, ast.Mult, ast.LShift),
     ast.LtE: (ast.Add, ast.Mult, ast.LShift),
     ast.Gt: (ast.Sub, ast.FloorDiv, ast.Div, ast.RShift),
@@ -227,7 +228,8 @@ def hangs_on_memory(loop: ast.While, may_change) -> bool:
 
 # ---- numbers known at compile time ----
 
-SIGNS = {  # AST node of an operator -> Python's function for it
+# SIGNS maps the AST node of an operator to Python's function.
+SIGNS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -321,7 +323,8 @@ def is_static(node, static: set[str]) -> bool:
         return is_static(node.operand, static)
     if isinstance(node, ast.Attribute):
         return node.attr == "ndim"
-    if isinstance(node, ast.Subscript):  # It may be an element of a tuple.
+    # A constant index of a tuple with known values chooses a known value.
+    if isinstance(node, ast.Subscript):
         return is_static(node.value, static) and isinstance(node.slice, ast.Constant)
     if isinstance(node, ast.Slice):
         return all(part is None or is_static(part, static) for part in (node.lower, node.upper, node.step))
@@ -402,7 +405,8 @@ class BatchTest:
     def __init__(self, liveness: Liveness, resolve):
         self.liveness, self.resolve = liveness, resolve
         self.verdicts: dict[int, tuple] = {}  # A verdict keeps its loop, so that no other node gets the id.
-        self.reductions: dict[int, list[int]] = {}  # id of an AugAssign -> ids of the loops it reduces over
+        # `reductions` maps the id of an AugAssign to the ids of the loops over which it adds up.
+        self.reductions: dict[int, list[int]] = {}
 
     def examine(self, loop, variable: str, body) -> Touched | None:
         """Return the arrays that the loop touches if its iterations may run at once, else None."""

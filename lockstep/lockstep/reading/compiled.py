@@ -12,7 +12,8 @@ from lockstep.frozen import as_defined, closure_of, frozen, globals_of
 from lockstep.memory.storage import layout_of
 from lockstep.values.dtypes import dtype_of
 
-_ATTRIBUTE = "_emulator_compiled"  # an attribute of dispatchers: types of arguments -> function
+# A dispatcher keeps its compiled functions in this attribute, by the types of their arguments.
+_ATTRIBUTE = "_emulator_compiled"
 
 
 def function_of(dispatcher, key, signed):

@@ -19,7 +19,8 @@ from .simplify import simplified
 from .source import Source, parse, source_of
 from .trees import copied, walk
 
-_ATTRIBUTE = "_emulator_inside"  # an attribute of functions made here: the Inside that replaces their source
+# A function that is made here keeps the Inside that replaces its source in this attribute.
+_ATTRIBUTE = "_emulator_inside"
 
 
 class Inside(NamedTuple):
@@ -159,7 +160,8 @@ def _compiled(definition, filename, source, shown) -> Inside:
 def _without(source: Source, inside: dict) -> Source:
     lines = list(source.lines)
     for definition in inside.values():
-        if definition.body[0] is not getattr(definition, "expression", None):  # A lambda is part of a line.
+        # A lambda is only a part of its lines, so the lines stay.
+        if definition.body[0] is not getattr(definition, "expression", None):
             for line in range(definition.lineno, definition.end_lineno + 1):
                 lines[line - source.start] = "\n"
     return Source(lines, source.start)

@@ -17,7 +17,8 @@ from .pruning import conditions, outcomes, prune
 from .source import parse, source_of
 from .trees import children, walk
 
-# The lanes of a warp or a block call these together. If one lane needs the value, every lane takes part.
+# The lanes of a warp or a block make these calls together. If one lane needs the value, every lane takes
+# part.
 _TOGETHER = ("shfl", "all_sync", "any_sync", "ballot_sync", "eq_sync", "match_", "syncthreads_", "reduce_")
 _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
@@ -39,7 +40,8 @@ class _Program:
     """
 
     def __init__(self):
-        self.functions: dict = {}  # code -> (function, definition, environment)
+        # `functions` maps a function's code to (function, definition, environment).
+        self.functions: dict = {}
         self.unsure: set = set()
         self.unused: set = set()
         self.needed: set = set()
@@ -107,8 +109,11 @@ class _Flow:
         self.program, self.names, self.result_needed = program, names, result_needed
         self.file, self.marked, self.somewhere = function.__code__.co_filename, marked, somewhere
         self.marking = True
-        self.loops: list = []  # (variables needed after the loop, those needed before its next iteration)
-        self.after: dict = {}  # id of a loop -> variables needed after it
+        # For each loop around the statement: (variables needed after it, variables needed before its next
+        # iteration).
+        self.loops: list = []
+        # `after` maps the id of a loop to the variables that are needed after the loop.
+        self.after: dict = {}
         self.used_calls: set = set()
 
     def run(self, definition) -> set:

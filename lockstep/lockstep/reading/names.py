@@ -354,7 +354,8 @@ def attribute(owner, name: str):
         return owner  # Color.RED.value is the number that Color.RED is.
     if isinstance(owner, OtherModule):
         return owner.member(name)
-    if owner is _CUDA and name == "random" and hasattr(cuda, name):  # Programs need not import it.
+    # A program may use cuda.random without importing it.
+    if owner is _CUDA and name == "random" and hasattr(cuda, name):
         return OtherModule(cuda.random)
     return _member(owner, name)
 

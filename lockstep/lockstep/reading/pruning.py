@@ -27,7 +27,8 @@ _COMPARISONS = {
     ast.GtE: operator.ge,
     ast.In: lambda a, b: operator.contains(b, a),
 }
-_TRUE_OR_FALSE = (bool, int, float, str, np.bool_, np.number, type(None))  # Numba can call bool() on these
+# Numba can call bool() on values of these types.
+_TRUE_OR_FALSE = (bool, int, float, str, np.bool_, np.number, type(None))
 _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
@@ -212,7 +213,8 @@ class _Pruning(ast.NodeTransformer):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = node.operand
             if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.In):
-                return None  # Python turns this into "not in", which Numba does not evaluate.
+                # Python compiles `not x in y` to `x not in y`, and Numba prunes no branch on that.
+                return None
             known = outcome(inner)
             return None if known is None else not known
         if not isinstance(node, ast.BoolOp):

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from lockstep.errors import UnsupportedKernel
 
-LAMBDA = "<lambda>"  # the name that Python gives every lambda
+# Python gives every lambda this name.
+LAMBDA = "<lambda>"
 
 
 class Source(NamedTuple):
