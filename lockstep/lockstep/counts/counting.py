@@ -21,12 +21,12 @@ import numpy as np
 from lockstep.limits import BANKS, LINE, SECTOR, WORD
 from lockstep.values.geometry import WARP
 
-MATRIX_LOAD = (
-    "matrix load"  # ldmatrix: a load whose matrices are served one by one, even where they are the same
-)
+# ldmatrix is a load whose matrices are served one by one, even where they are the same.
+MATRIX_LOAD = "matrix load"
 _NEIGHBOURS = [np.arange(WARP) ^ 1, np.arange(WARP) ^ 2]
 _SECTOR_BITS = SECTOR.bit_length() - 1
-_SECTORS_BITS = (LINE // SECTOR).bit_length() - 1  # bits of a sector's number within its line
+# The number of a sector within its line has this number of bits.
+_SECTORS_BITS = (LINE // SECTOR).bit_length() - 1
 
 
 class GlobalCost(NamedTuple):
@@ -53,7 +53,8 @@ def global_cost(
     addresses, active = _drop_idle(addresses, active)
     lanes = addresses.size if active is None else int(np.count_nonzero(active))
     requests = len(addresses)
-    if not aligned:  # the first and the last byte may lie in different sectors
+    # The first and the last byte of an access may lie in different sectors.
+    if not aligned:
         addresses = np.concatenate([addresses, addresses + size - 1], axis=1)
         active = None if active is None else np.concatenate([active, active], axis=1)
     sectors = addresses >> _SECTOR_BITS

@@ -1,4 +1,4 @@
-"""Counts without running everything: iterations that repeat the same accesses are counted once.
+"""Counts without running everything: iterations that repeat the same accesses are counted, but not run.
 
 While the emulator only counts, everything it tallies goes through a log. A loop is periodic once three
 periods in a row (of one or more iterations) have logged the same entries, and every number in them has moved
@@ -16,11 +16,14 @@ import numpy as np
 from lockstep.memory.storage import ChosenArray, DeviceArray
 from lockstep.values.lanes import ZERO, Lanes, compare, comparison, split
 
-LONGEST_PERIOD = 136  # Steps of one byte cross a cache line in 128 iterations. A few are added.
+# Steps of one byte cross a cache line in 128 iterations, so the limit is a little higher.
+LONGEST_PERIOD = 136
 
 
 class Log:
-    """What iterations tallied: keys that must repeat, and numbers that must move in constant steps."""
+    """A log of what iterations tallied: keys that must repeat, and numbers that must move in constant
+    steps.
+    """
 
     __slots__ = ("tallies", "keys", "weights", "numbers")
 
@@ -65,7 +68,7 @@ class Log:
 
 
 class Fold:
-    """Watches the iterations of one loop."""
+    """An observer of one loop, which looks for a period in the iterations and skips those that repeat it."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -89,7 +92,8 @@ class Fold:
                 skipped = self._jump(length, None if room is None else room // length)
                 if skipped:
                     return skipped * length, self._restart(state, length, skipped)
-                # The loop ends soon, so it is not tried in every iteration.
+                # The next period already changes the outcome of a comparison, so the search for a jump
+                # pauses.
                 self.pause = iterations + 4 * length
                 return 0, state
         return 0, state
@@ -106,7 +110,8 @@ class Fold:
         entries = end - first
         if first - second != entries or second - marks[-1 - 3 * length][0] != entries:
             return False
-        if entries and log.keys[end - 1] != log.keys[first - 1]:  # If any keys differ, these mostly do.
+        # If any keys differ, the last keys mostly do, so they are compared first.
+        if entries and log.keys[end - 1] != log.keys[first - 1]:
             return False
         (k0, n0), (k1, n1), (k2, n2) = (self._period(length, back) for back in (0, 1, 2))
         if any(kept[k0] != kept[k1] or kept[k1] != kept[k2] for kept in (log.keys, log.weights)):
@@ -210,7 +215,8 @@ def margins(op, a, b, outcome) -> tuple:
     elif op in ("<", ">="):
         first, last = (None, -1 - high) if outcome == (op == "<") else (-low, None)
     elif (op == "==") == outcome:
-        first = last = difference  # They are equal, so any step may change the outcome.
+        # The two sides are equal, so any step may change the outcome.
+        first = last = difference
     elif difference + low > 0:
         first, last = 1 - low, None
     else:

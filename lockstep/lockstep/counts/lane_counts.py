@@ -1,4 +1,4 @@
-"""Counts accesses of lanes that run one at a time as those of warps.
+"""Joins the accesses of lanes that run one at a time into accesses of warps, and counts those.
 
 The lanes of a warp execute an instruction together unless something has separated them. So the n-th
 execution of a line by each of a warp's lanes counts as one request. Lanes that have left a loop one by one,
@@ -15,11 +15,14 @@ from .tally import AccessKey
 
 
 class LaneCounts:
-    """Collects the accesses of the running blocks."""
+    """The accesses of single lanes in the running blocks, each under the access of the warp to which it
+    belongs.
+    """
 
     def __init__(self, machine):
         self.machine = machine
-        self.accesses: dict[tuple, tuple] = {}  # warp, and which access of it -> (array, thread -> element)
+        # `accesses` maps a warp and the number of its access to (array, thread -> element).
+        self.accesses: dict[tuple, tuple] = {}
 
     def add(self, kind, site, array, pattern, offset, width):
         """Note that the running lane accesses an element."""

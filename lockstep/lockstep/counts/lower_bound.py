@@ -27,12 +27,15 @@ from lockstep.values.geometry import WARP
 
 from .counting import sectors_per_warp, wavefronts_per_warp
 
-MOST = 1 << 24  # at most this many accesses of lanes are kept until the next barrier
-VECTOR = 16  # bytes of a thread's widest access
+# At most MOST accesses of lanes are kept until the next barrier.
+MOST = 1 << 24
+# A thread accesses at most VECTOR bytes at once.
+VECTOR = 16
 COUNTS = ("requests", "sectors", "wavefronts")
 # The hash of (memory, thread, epoch) is a sum of multiples of these random odd numbers, as good as unique.
 _OF_MEMORY, _OF_THREAD, _OF_EPOCH = -0x61C8864680B583EB, -0x3D4D51C2D82B14B1, 0x165667B19E3779F9
-_OF_REMAINDERS = 0x27D4EB2F165667C5  # stands for the remainders of all shared arrays
+# The last parts of shared arrays that fill no whole unit count as one unit, which has this number.
+_OF_REMAINDERS = 0x27D4EB2F165667C5
 
 
 class _Event(NamedTuple):
@@ -41,18 +44,25 @@ class _Event(NamedTuple):
     space: str
     op: str
     array: str
-    size: int  # bytes per lane
-    family: int  # serial number of the memory
-    nbytes: int  # size of the memory
-    addresses: np.ndarray  # (warps, 32): bytes from a multiple of 256, for the cost
-    places: np.ndarray  # (warps, 32): bytes from the start of the memory
-    keys: np.ndarray  # (warps, 32): hashes of a thread and the barriers that it has passed
-    active: np.ndarray  # (warps, 32) booleans
-    warps: np.ndarray  # numbers of the warps, counted over the grid
+    # Each lane accesses `size` bytes.
+    size: int
+    # `family` is the serial number of the memory, and `nbytes` is the size of the memory.
+    family: int
+    nbytes: int
+    # `addresses` (warps, 32) counts bytes from a multiple of 256, which decide the cost.
+    addresses: np.ndarray
+    # `places` (warps, 32) counts bytes from the start of the memory.
+    places: np.ndarray
+    # `keys` (warps, 32) has hashes of a thread and of the barriers that the thread has passed.
+    keys: np.ndarray
+    # `active` (warps, 32) tells which lanes make the access.
+    active: np.ndarray
+    # `warps` has the numbers of the warps, counted over the grid.
+    warps: np.ndarray
 
 
 class LowerBound:
-    """Takes the place of a watcher: keeps all accesses up to a barrier, then adds up the least they cost.
+    """A substitute for a watcher, which keeps all accesses up to a barrier and adds up the least they cost.
 
     ``least``: (space, op, array) -> the least requests, sectors and wavefronts. With None for the array it is
     the least of all arrays together, which may be less than the sum.
@@ -66,8 +76,10 @@ class LowerBound:
         self._epochs = np.zeros(threads + WARP + 1, np.int64)
         self._events: list[_Event] = []
         self._lanes = 0
-        self._sizes: dict[int, set] = {}  # family -> sizes of its accesses
-        self._read: set = set()  # shared arrays that are read
+        # `_sizes` maps the serial number of a memory to the sizes of the accesses to it.
+        self._sizes: dict[int, set] = {}
+        # `_read` has the names of the shared arrays that are read.
+        self._read: set = set()
         self.least: dict[tuple, np.ndarray] = {}
 
     # ---- what the machine tells ----
@@ -105,7 +117,8 @@ class LowerBound:
         active = np.broadcast_to(True if access.mask.array is None else access.mask.array, geometry.shape)
         active = active.reshape(-1, WARP)
         busy = active.any(axis=1)
-        if not busy.any():  # Every lane was out of bounds.
+        # Every lane was out of bounds, so there is nothing to note.
+        if not busy.any():
             return
         offset = np.broadcast_to(access.pattern.array + access.offset, geometry.shape).reshape(-1, WARP)[busy]
         places = offset * storage.dtype.itemsize + shift
@@ -171,7 +184,8 @@ class LowerBound:
         mixed = len(self._sizes[event.family]) > 1  # Accesses of several sizes may overlap.
         unit = max(VECTOR, event.size) if vectors or mixed else event.size
         units = event.places // unit + np.multiply([event.family], _OF_MEMORY)
-        if vectors and event.nbytes % unit:  # Another array may begin in its last unit.
+        # Another array may begin in the last unit of this memory, if the memory does not fill it.
+        if vectors and event.nbytes % unit:
             units = np.where(event.places // unit == event.nbytes // unit, _OF_REMAINDERS, units)
         return event.keys + units
 
@@ -182,7 +196,8 @@ class LowerBound:
         unread = [what for what in stores if what[2] not in self._read]
         for what in unread:
             del self.least[what]
-        if unread:  # Together, the others cost at least as much as the costliest.
+        # All other arrays together cost at least as much as the costliest of them.
+        if unread:
             rest = [self.least[what] for what in stores if what not in unread]
             self.least["shared", "store", None] = np.max([np.zeros(len(COUNTS), np.int64), *rest], axis=0)
 

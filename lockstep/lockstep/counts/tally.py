@@ -7,25 +7,29 @@ import numpy as np
 
 from .counting import MATRIX_LOAD, WARP, WORD, global_cost, shared_cost
 
-_SETTLE_AT = 2048  # after so many different entries, costs are computed, so that old patterns can be freed
+# With more than _SETTLE_AT different entries, costs are computed, so that old patterns can be freed.
+_SETTLE_AT = 2048
 
 
 class AccessKey(NamedTuple):
-    """What decides the cost of an access. ``pattern`` and ``mask`` are serial numbers."""
+    """A key of what decides the cost of an access. ``pattern`` and ``mask`` are serial numbers."""
 
     space: str
     op: str
     site: int
-    slot: object  # the slot of the storage
+    slot: object
     pattern: int
-    residue: int  # the first address in bytes, modulo the period of its cost
+    # `residue` is the first address in bytes, modulo the period of the cost.
+    residue: int
     mask: int
-    width: int  # elements per lane
-    batch: tuple  # lengths of the loops whose iterations run at once
+    # Each lane accesses `width` elements.
+    width: int
+    # `batch` has the lengths of the loops whose iterations run at once.
+    batch: tuple
 
 
 class OperationsKey(NamedTuple):
-    """What decides how many operations a line does; ``mask`` is a serial number."""
+    """A key of what decides how many operations a line does. ``mask`` is a serial number."""
 
     site: int
     op: str
@@ -42,7 +46,7 @@ class BarrierKey(NamedTuple):
 
 
 class MovedKey(NamedTuple):
-    """What TMA or wgmma moves, with its cost, which needs no addresses."""
+    """A key of what TMA or wgmma moves, with the cost, which needs no addresses."""
 
     site: int
     array: str
@@ -71,7 +75,7 @@ class Operations(NamedTuple):
 
 
 class Tally:
-    """Counts accesses and arithmetic by what decides their cost, and computes each cost once.
+    """A tally of accesses and arithmetic by what decides their cost, which computes each cost once.
 
     ``keep``: keep the entries, because skipped iterations may still be added to them.
     ``accesses``: :class:`Accesses` -> the counts of :func:`access_cost`, summed;

@@ -9,7 +9,7 @@ from lockstep.values.geometry import WARP
 
 
 class Row(NamedTuple):
-    """What one lane did in one instruction; ``address`` counts bytes from the start of the array."""
+    """A record of what one lane did in one instruction. ``address`` counts bytes from the array's start."""
 
     step: int
     line: int
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Watch:
-    """What to record: the block (x, y, z), one of its warps or all of them (None), and at most how many rows.
+    """A choice of what to record: the block (x, y, z), one of its warps or all (None), and the limit of rows.
 
     local: whether to record accesses to local arrays as well, which are most of the rows.
     """
@@ -48,7 +48,7 @@ class Watch:
 
 
 class Watcher:
-    """Collects the rows; ``full`` once the limit is reached."""
+    """A recorder of the accesses of one block or warp. ``full`` says that the limit of rows is reached."""
 
     def __init__(self, watch: Watch):
         self.watch, self.rows, self.steps, self.full = watch, [], 0, False
