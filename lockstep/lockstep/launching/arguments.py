@@ -24,7 +24,8 @@ class Arguments:
         self.counts_only = counts_only
         self.races: dict[int, GlobalRaces] = {}
         self.results: list[tuple[np.ndarray, np.ndarray]] = []
-        self._given: dict = {}  # key -> (array, whether the kernel may store to it)
+        # `_given` maps a key to (array, whether the kernel may store to it).
+        self._given: dict = {}
         self._storages: dict = {}
 
     def add(self, array: np.ndarray, stored: bool):

@@ -48,14 +48,21 @@ from .silence import Silencing, allowed_in, allowed_kinds
 
 STEP_LIMIT = 1_000_000
 LOOP_SECONDS = 7.0
-CHUNK_LANES = 1 << 15  # lanes that run together: enough for NumPy to pay off, few enough for the caches
-FOLLOWED_LANES = 1 << 11  # lanes that run together where the emulator keeps every access
-CHUNK_ELEMENTS = 1 << 20  # elements of all local arrays in a chunk, few enough for the caches
-PATIENCE = 110  # blocks without a repetition (three periods of 32, and a few) before many are counted at once
-SHORT_PATIENCE = 12  # the same for a grid of one row, because such kernels often order the tiles themselves
-MAX_RECURSION = 200  # calls of one function inside each other; a GPU's stack holds fewer
+# With CHUNK_LANES lanes together, NumPy pays off, and the values still fit into the caches.
+CHUNK_LANES = 1 << 15
+# Fewer lanes run together where the emulator keeps every access.
+FOLLOWED_LANES = 1 << 11
+# The local arrays of a chunk have at most CHUNK_ELEMENTS elements, so that they fit into the caches.
+CHUNK_ELEMENTS = 1 << 20
+# After PATIENCE blocks without a repetition (three periods of 32, and a few), many are counted at once.
+PATIENCE = 110
+# Kernels whose grid has one row often order the tiles themselves, so their patience is shorter.
+SHORT_PATIENCE = 12
+# Calls of one function are at most MAX_RECURSION deep. A GPU's stack holds fewer.
+MAX_RECURSION = 200
 _FLOAT64 = (np.dtype(np.float64), np.dtype(np.complex128))
-MEMORY_LIMIT = 4 << 30  # bytes that the emulator may use for copies of arrays and for shadow memory
+# The emulator may use MEMORY_LIMIT bytes for copies of arrays and for shadow memory.
+MEMORY_LIMIT = 4 << 30
 
 
 def emulate(
@@ -166,9 +173,12 @@ class Options(NamedTuple):
 class Way(NamedTuple):
     """A way to run a launch."""
 
-    units: str | None = None  # the units that run in turns, or None if everything runs in lock-step
-    exact: frozenset = frozenset()  # "shared", "global": memories that are examined access by access
-    examined: frozenset = frozenset()  # the arrays of shared memory that are examined in this way
+    # `units` says which units run in turns. It is None if everything runs in lock-step.
+    units: str | None = None
+    # `exact` names the memories ("shared", "global") that are examined access by access.
+    exact: frozenset = frozenset()
+    # `examined` has the shared arrays that are examined access by access, by their families.
+    examined: frozenset = frozenset()
 
 
 @dataclass
@@ -176,29 +186,44 @@ class BoundFunction:
     """A function's translated code with the values of its closure."""
 
     signature: inspect.Signature
-    defaults: dict  # parameter -> value
-    sites: dict  # number -> Site, of the function and of all that it calls
+    # `defaults` maps a parameter to its default value.
+    defaults: dict
+    # `sites` maps numbers to the Sites of the function and of all that it calls.
+    sites: dict
     source: Source
-    allowed: list  # comments that silence findings, also in the functions that it calls
+    # `allowed` has the comments that silence findings, also those in the functions that it calls.
+    allowed: list
     typed: Typed | None = None
     stored: set = field(default_factory=set)
-    literal: set = field(default_factory=set)  # positions of parameters for which Numba needs literals
-    local_elements: int = 0  # elements of the local arrays whose shapes are constant expressions
-    warp_by_warp: bool = False  # whether its warps may wait for each other
-    meets_grid: bool = False  # whether all blocks may wait for each other
-    needs: list = field(default_factory=list)  # (compute capability, what needs it, file, line)
-    casts: signatures.Casts | None = None  # the signatures that it was given
-    callees: list = field(default_factory=list)  # all functions that it calls, and what those call
-    dispatcher: object = None  # set for a device function whose constants depend on its argument types
-    called_with: set = field(default_factory=set)  # the combinations of argument types that calls had
-    earlier: dict = field(default_factory=dict)  # argument types -> the function with its earlier constants
-    constants: dict = field(
-        default_factory=dict
-    )  # (file, line, array) of a place that reads one -> its bytes
-    uncalled: list = field(default_factory=list)  # sentences about barriers that it names and does not call
-    of_library: bool = False  # whether it belongs to a library, and the kernel does not
+    # Numba needs literals for the parameters at these positions.
+    literal: set = field(default_factory=set)
+    # `local_elements` counts the elements of the local arrays whose shapes are constant expressions.
+    local_elements: int = 0
+    # `warp_by_warp` tells whether the function's warps may wait for each other.
+    warp_by_warp: bool = False
+    # `meets_grid` tells whether all blocks may wait for each other.
+    meets_grid: bool = False
+    # For each instruction that not every GPU has: (compute capability, what needs it, file, line).
+    needs: list = field(default_factory=list)
+    # `casts` casts arguments and results by the signatures that the function was given.
+    casts: signatures.Casts | None = None
+    # `callees` has all functions that the function calls, and what those call.
+    callees: list = field(default_factory=list)
+    # Only a device function whose constants depend on its argument types has a dispatcher here.
+    dispatcher: object = None
+    # `called_with` has the combinations of argument types that calls had.
+    called_with: set = field(default_factory=set)
+    # `earlier` maps argument types to the function with its earlier constants.
+    earlier: dict = field(default_factory=dict)
+    # For each place that reads a constant array: (file, line, column, array) -> the array's bytes.
+    constants: dict = field(default_factory=dict)
+    # `uncalled` has sentences about barriers that the function names and does not call.
+    uncalled: list = field(default_factory=list)
+    # `of_library` tells whether the function belongs to a library, and the kernel does not.
+    of_library: bool = False
     recursive: bool = False
-    depth: int = 0  # calls of a recursive function that have not returned
+    # `depth` counts the calls of a recursive function that have not returned.
+    depth: int = 0
 
     kind = "device"
 
@@ -270,7 +295,8 @@ class BoundFunction:
                 "reach a call that returns without another?"
             )
         limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(limit + 20)  # room for the emulator's own frames in one call
+        # The emulator's own frames in one call need room as well.
+        sys.setrecursionlimit(limit + 20)
         self.depth += 1
         try:
             return code(machine, *args)
@@ -437,7 +463,7 @@ class Launch:
         self.bound.require(self.gpu)
         self._check_constants()
         self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
-        self.printed: list[str] = []  # the lines that the kernel printed
+        self.printed: list[str] = []
         self.silencing = Silencing(self.bound.allowed, allowed_kinds(options.allow))
         if self.watch is not None and self.counts_only:
             raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
@@ -548,7 +574,8 @@ class Launch:
         if "global_race" in kinds:
             exact.add("global")
         if "shared_race" in kinds and not self.bound.warp_by_warp:
-            exact.add("shared")  # Where warps run one at a time, the doubts have the threads that may race.
+            # Where warps run one at a time, `doubts` has the shared memory if threads may race there.
+            exact.add("shared")
         if not exact:
             return None
         return way._replace(exact=frozenset(exact), examined=frozenset(machine.suspects))
@@ -788,9 +815,8 @@ def _check_argument(name, value):
         value = Records(value)
     refuse_masked(value)
     if isinstance(value, np.ndarray):
-        if (
-            value.dtype.kind not in "biufcmM" or value.dtype.char in "gG"
-        ):  # "g" and "G" have 80 bits per float.
+        # The letters "g" and "G" stand for floats of 80 bits.
+        if value.dtype.kind not in "biufcmM" or value.dtype.char in "gG":
             raise LaunchError(
                 f"{name} has dtype {value.dtype}; "
                 "the emulator supports booleans, integers, floats, complex numbers, dates, spans of time and "
@@ -804,7 +830,7 @@ def _check_argument(name, value):
         )
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise LaunchError(f"{name} is {value}, which needs more than 64 bits")
-    if isinstance(value, np.generic) and value.dtype.char in "gG":  # those of 80 bits
+    if isinstance(value, np.generic) and value.dtype.char in "gG":
         raise LaunchError(f"{name} is a {type(value).__name__}, which Numba does not take: pass a float64")
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return names.as_number(value)

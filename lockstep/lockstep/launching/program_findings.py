@@ -37,7 +37,8 @@ def in_library(file: str) -> bool:
 @cache
 def _folders() -> tuple[str, ...]:
     paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    for name in ("numba", "numba_cuda"):  # an editable install of them is a library as well
+    # An editable install of Numba lies elsewhere, and is a library as well.
+    for name in ("numba", "numba_cuda"):
         spec = find_spec(name)
         paths += [] if spec is None else spec.submodule_search_locations
     return tuple(str(Path(path)) + os.sep for path in paths)

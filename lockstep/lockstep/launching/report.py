@@ -25,7 +25,8 @@ _COUNTS = ("requests", "lanes", "bytes", "sectors", "lines", "wavefronts", "idea
 _ACCESS_COLUMNS = ("function", "line", "site", "space", "op", "array", "bits", *_COUNTS)
 _KEYS = tuple(name for name in _ACCESS_COLUMNS if name not in _COUNTS)
 _VALUES = {"space": ("global", "shared", "local", "constant"), "op": ("load", "store", "atomic")}
-_MERGED = {"space": ("global", "shared"), "op": ("load", "store")}  # the accesses that ``as_compiled`` covers
+# ``as_compiled`` covers these accesses.
+_MERGED = {"space": ("global", "shared"), "op": ("load", "store")}
 _LINE_COLUMNS = ("requests", "sectors", "wavefronts", "operations")
 
 
@@ -44,7 +45,8 @@ class Report:
         self.findings: list[Finding] = findings.listed() if machine.counts_only else findings.final()
         self.silenced: list[Finding] = findings.listed(silenced=True)
         self.grid, self.block = machine.grid, machine.block
-        self.gpu: str = machine.gpu.name  # the GPU whose limits the launch had to keep
+        # The launch had to keep the limits of this GPU.
+        self.gpu: str = machine.gpu.name
         self.shared_bytes = machine.static_shared_bytes() + machine.dynamic_shared
         self._sites = machine.sites
         self._tallies = machine.tallies
@@ -162,7 +164,8 @@ class Report:
     def _require_known(self, column, value):
         """Refuse a misspelt value, which would select nothing and count as 0. Numbers such as lines pass."""
         if column == "array":
-            if value not in {site.op for site in self._sites.values()}:  # It may have no access.
+            # A declared array may have no access.
+            if value not in {site.op for site in self._sites.values()}:
                 _require(column, value, self._arrays(), parts=True)
         elif column in _VALUES:
             _require(column, value, _VALUES[column])
