@@ -143,7 +143,8 @@ def _dtype(kind) -> np.dtype:
 
 
 UINT32 = np.dtype(np.uint32)
-_POINTER = 8  # bytes, the smallest alignment that Numba accepts
+# Numba accepts no alignment smaller than the bytes of a pointer.
+_POINTER = 8
 
 
 def _array(allocate):

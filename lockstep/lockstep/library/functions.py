@@ -28,7 +28,8 @@ values, to any other type."""
 
 _WIDENING = ("bhiq", "BHIQ", "efd", "FD")
 _HOLDING = ("?b", "?B", "Bh", "Hi", "Iq", "be", "hf", "id", "qd", "Qd")
-_COMPLEX = ("fF", "dD")  # No complex number converts to a real one.
+# No complex type converts to a real type.
+_COMPLEX = ("fF", "dD")
 _LOSING = ("he", "if")
 
 
@@ -409,7 +410,7 @@ PARTS_BY_NUMPY["angle"] = Function(
 )
 
 
-NUMPY_FUNCTIONS = _numpy()  # all of them are ufuncs
+NUMPY_FUNCTIONS = _numpy()
 
 # ---- Python ----
 
@@ -444,7 +445,8 @@ def _power(number: float, exponent: int) -> float:
     return result
 
 
-_POWERS_OF_TEN = np.array([_power(10.0, exponent) for exponent in range(310)])  # the last one is infinite
+# The last power is infinite.
+_POWERS_OF_TEN = np.array([_power(10.0, exponent) for exponent in range(310)])
 
 
 def floor_and_rest(x, y):

@@ -14,11 +14,13 @@ from lockstep.values.dtypes import dtype_of
 from .functions import letter_of, rating
 
 try:
-    from numba.cuda.core import sigutils  # numba-cuda has its own types
+    # numba-cuda has types of its own, and so its own functions for them.
+    from numba.cuda.core import sigutils
 except ImportError:
     from numba.core import sigutils
 
-_UNSAFE = 1000  # the cost of a conversion that may lose information
+# A conversion that may lose information costs _UNSAFE.
+_UNSAFE = 1000
 
 
 class Declared(NamedTuple):

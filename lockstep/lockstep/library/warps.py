@@ -203,7 +203,8 @@ def multiply_add(machine, a, b, c, dtype: np.dtype):
 
 # ---- rows of shared memory ----
 
-ROW = 8  # 2-byte elements in the 16 bytes at a lane's address
+# The 16 bytes at a lane's address are a row of ROW elements, 2 bytes each.
+ROW = 8
 
 
 def load_rows(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarray | None:
