@@ -36,7 +36,8 @@ __all__ = [
 
 
 _BYTE, _WORD, _REGISTER = ir.IntType(8), ir.IntType(64), ir.IntType(32)
-_SHARED, _GLOBAL = 3, 1  # NVVM's address spaces
+# NVVM numbers the address spaces like this.
+_SHARED, _GLOBAL = 3, 1
 
 unpack = cgutils.unpack_tuple
 pack = cgutils.pack_array

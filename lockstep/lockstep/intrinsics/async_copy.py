@@ -1,4 +1,4 @@
-"""cp.async copies from global to shared memory while the thread computes.
+"""Provides cp.async, which copies from global to shared memory while the thread computes.
 
 An ordinary copy is two instructions, a load into a register and a store from it, and the thread waits for
 the load before it can store. cp.async is one instruction. It needs no register, and the thread continues at

@@ -1,4 +1,4 @@
-"""With ldmatrix, a warp loads 8 by 8 matrices of float16 from shared memory directly into fragments.
+"""Provides ldmatrix, by which a warp loads 8 by 8 matrices of float16 from shared memory into fragments.
 
 Tensor Cores need each lane to hold certain pairs of a matrix. A lane that loads its own pairs needs four
 32-bit loads, each from eight rows. ldmatrix is one instruction: the lanes provide the addresses of rows, 16
@@ -114,7 +114,8 @@ def _layout(count, transposed):
     return warps.Layout(row + element // 2 * 8, column, (8 * count, 8))
 
 
-FOUR_MATRICES = _layout(4, transposed=False)  # also the layout of stmatrix
+# stmatrix uses the same layout.
+FOUR_MATRICES = _layout(4, transposed=False)
 
 
 def _emulate(name, count, transposed):

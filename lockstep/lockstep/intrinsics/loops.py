@@ -18,7 +18,8 @@ from ._codegen import intrinsic, ir
 
 __all__ = ["rolled", "unroll"]
 
-NUMBAS_BLOCK = re.compile(r"B\d+")  # Numba's name of a block of bytecode; others are "B8.endif"
+# Numba names a block of bytecode like this. Other blocks have names such as "B8.endif".
+NUMBAS_BLOCK = re.compile(r"B\d+")
 
 
 class _LoopHints:
@@ -31,7 +32,8 @@ class _LoopHints:
 
     def __init__(self, builder):
         self.builder = builder
-        self.headers = {}  # header -> LLVM's hint
+        # `headers` maps the header of a loop to LLVM's hint.
+        self.headers = {}
         self.announced = None
         self.branch = builder.branch
         builder.branch = self
@@ -49,7 +51,8 @@ class _LoopHints:
         module = self.builder.module
         kind = module.add_metadata([ir.MetaDataString(module, hint)])
         loop = ir.MDValue(module, [kind], name=str(len(module.metadata)))
-        loop.operands = (loop, kind)  # Its first operand is itself, so that no two loops share it.
+        # The first operand of the metadata is the metadata itself, so that no two loops share it.
+        loop.operands = (loop, kind)
         return loop
 
 

@@ -1,4 +1,4 @@
-"""An mbarrier is a barrier in shared memory that counts arrivals and bytes, and that threads wait for later.
+"""Provides mbarriers: barriers in shared memory that count arrivals and bytes, and are waited for later.
 
 At `syncthreads` all threads of a block wait for each other. An mbarrier splits that into two: some threads
 *arrive* and continue, others *wait*. A copy can arrive too, with the bytes it delivers. An mbarrier is one

@@ -1,4 +1,4 @@
-"""With mma.sync, a warp multiplies 16 by 16 with 16 by 8 FP16 values on a Tensor Core.
+"""Provides mma.sync, by which a warp multiplies 16 by 16 with 16 by 8 FP16 values on a Tensor Core.
 
 The matrices are in the registers of the warp's 32 lanes. Each lane holds these elements (g = lane // 4,
 p = 2 (lane % 4)), two FP16 values per register:
@@ -37,7 +37,8 @@ from ._codegen import (
 __all__ = ["mma_m16n8k16"]
 
 _FLOAT, _PAIR = (ir.FloatType(), "f", "f32"), (ir.IntType(32), "r", "f16")
-_PER_LANE = 16 * 8 * 16 // 32  # multiply-adds per lane
+# The multiply-adds of one instruction are shared equally among the lanes.
+_PER_LANE = 16 * 8 * 16 // 32
 
 
 @intrinsic

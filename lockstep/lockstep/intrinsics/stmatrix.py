@@ -1,4 +1,4 @@
-"""With stmatrix, a warp stores a fragment in shared memory, as rows of 8 by 8 matrices.
+"""Provides stmatrix, by which a warp stores a fragment in shared memory, as rows of 8 by 8 matrices.
 
 It is the inverse of `ldmatrix`. A lane's Tensor Core results come in pairs, from two rows and every eighth
 column. If each lane stored its own, they would be many small pieces. stmatrix stores four 8 by 8 matrices at
@@ -30,7 +30,8 @@ from .ldmatrix import FOUR_MATRICES
 __all__ = ["stmatrix_x4"]
 
 _PAIR = ir.IntType(32)
-PER_LANE = 8  # FP16 values per lane
+# Each lane holds PER_LANE FP16 values.
+PER_LANE = 8
 
 
 @intrinsic

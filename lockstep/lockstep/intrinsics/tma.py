@@ -1,4 +1,5 @@
-"""With TMA, one thread requests a whole tile, and a separate unit (the Tensor Memory Accelerator) copies it.
+"""Provides TMA: one thread requests a whole tile, and a separate unit (the Tensor Memory Accelerator) copies
+it.
 
 The unit needs a description of the matrix: a *tensor map*, 128 bytes that the host makes from the matrix's
 address, its shape, its row length and the shape of a tile, the *box*. Then
@@ -44,9 +45,11 @@ __all__ = [
     "tma_wait_read",
 ]
 
-SWIZZLED_ROWS = (32, 64, 128)  # bytes in a row of a box
+# A row of a box has one of these numbers of bytes.
+SWIZZLED_ROWS = (32, 64, 128)
 MAX_ROWS = 256
-ALIGNMENT = 16  # bytes, of the matrix's start and of its row length
+# The matrix must start at a multiple of ALIGNMENT bytes, and so must each of its rows.
+ALIGNMENT = 16
 
 
 class NoTensorMap(RuntimeError):
@@ -132,7 +135,8 @@ def _encoded(matrix, shape, box):
         matrix, shape = cuda.to_device(np.zeros((1, ALIGNMENT // 2), np.float16)), (1, 1)
     words = _driver_map(_address(matrix), matrix.strides[0], shape, box)
     encoded = cuda.to_device(np.array(words, np.uint64))
-    encoded.matrix = matrix  # The map holds only the matrix's address, so it keeps the matrix alive.
+    # The map holds only the address of the matrix, so this reference keeps the matrix alive.
+    encoded.matrix = matrix
     return encoded
 
 

@@ -1,4 +1,4 @@
-"""With wgmma, a warpgroup (four warps) multiplies tiles directly from shared memory, asynchronously.
+"""Provides wgmma, by which a warpgroup (four warps) multiplies tiles from shared memory, asynchronously.
 
 One instruction computes D += A B for D of 64 by N, A of 64 by 16, B of 16 by N. A and B stay in shared
 memory, in float16. Only D, in float32, is in registers, N / 2 of them in each of the 128 threads. The warps
@@ -57,10 +57,14 @@ __all__ = [
     "wgmma_wait",
 ]
 
-ROWS, DEPTH, LARGEST = 64, 16, 256  # m, k and the largest n of one instruction
-UNIT = 16  # bytes, the unit of a descriptor's fields
-WARP, WARPGROUP = 32, 128  # threads
-REGISTER_STEPS = range(24, 257, 8)  # registers per thread that setmaxnreg accepts
+# One instruction has m = ROWS, k = DEPTH, and n up to LARGEST.
+ROWS, DEPTH, LARGEST = 64, 16, 256
+# The fields of a descriptor count in units of 16 bytes.
+UNIT = 16
+# A warp has 32 threads, and a warpgroup has four warps.
+WARP, WARPGROUP = 32, 128
+# setmaxnreg accepts these numbers of registers per thread.
+REGISTER_STEPS = range(24, 257, 8)
 
 _FLOAT, _LONG, _WORD = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 
@@ -92,7 +96,8 @@ def _descriptor(context, builder, kind, tile, index_type, index, panels):
         context.cast(builder, value, of, types.uint32)
         for value, of in zip(unpack(builder, index, kind.ndim), kinds, strict=True)
     )
-    offset = builder.lshr(last, _WORD(3))  # eight FP16 values per unit
+    # A unit holds eight FP16 values.
+    offset = builder.lshr(last, _WORD(3))
     for value, stride in zip(leading, strides[:-1], strict=True):
         units = builder.trunc(builder.udiv(stride, _LONG(UNIT)), _WORD)
         offset = builder.add(offset, builder.mul(value, units))
