@@ -10,18 +10,21 @@ from numba.cuda.cudadrv.driver import CudaAPIError
 from lockstep.errors import DEBUG, EmulatorError, LaunchError, UnsupportedKernel
 from lockstep.launching.faults import frames_where
 
-INVALID_VALUE, OUT_OF_MEMORY, INVALID_HANDLE = 1, 2, 400  # the driver's numbers
+# The driver has these numbers for its errors.
+INVALID_VALUE, OUT_OF_MEMORY, INVALID_HANDLE = 1, 2, 400
 
 
 class UnsupportedCall(UnsupportedKernel, NotImplementedError):
-    """The program uses a part of numba.cuda that the emulator does not have.
+    """An error for a part of numba.cuda that the emulator does not have.
 
     ``filename`` and ``line`` give the place in the program.
     """
 
 
 class DriverError(LaunchError, CudaAPIError):
-    """The CUDA driver would refuse a call. ``code`` is the driver's number for the error."""
+    """An error for a call that the CUDA driver would refuse. ``code`` is the driver's number for the
+    error.
+    """
 
     def __init__(self, code: int, sentence: str):
         Exception.__init__(self, code, sentence)

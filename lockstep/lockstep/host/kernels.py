@@ -19,14 +19,16 @@ from .arguments import on_device, through_extensions
 from .errors import INVALID_VALUE, DriverError, place, unsupported
 from .state import active, current
 
-WITHOUT_EFFECT = {  # options that concern compiled code: its speed, its rounding, its debug information
+# These options concern compiled code: its speed, its rounding, its debug information.
+WITHOUT_EFFECT = {
     *("inline", "forceinline", "debug", "opt", "lineinfo", "cache", "lto", "fastmath", "max_registers"),
     *("shared_memory_carveout", "nopython", "fma", "ftz", "prec_div", "prec_sqrt"),
 }
 WITH_EFFECT = {"device", "link", "boundscheck", "extensions", "launch_bounds"}
 CARVEOUTS = ("default", "maxl1", "maxshared")
 OF_OLD = ("argtypes", "restype", "bind")
-COMPILED = (  # attributes that only compiled code has
+# Only compiled code has these attributes.
+COMPILED = (
     *("inspect_asm", "inspect_llvm", "inspect_lto_ptx", "inspect_ptx", "inspect_sass", "inspect_sass_cfg"),
     *("inspect_types", "inspect_cfg", "inspect_disasm_cfg", "get_regs_per_thread", "get_const_mem_size"),
     *("get_shared_mem_per_block", "get_max_threads_per_block", "get_local_mem_per_thread", "get_metadata"),
@@ -104,7 +106,8 @@ class Kernel:
         self.targetoptions = options
         self._given = given
         self.declared = [signed.declaration(one, options.get("device", False)) for one in given or ()]
-        self.launched: dict[tuple, Any] = {}  # types of arguments -> the function compiled for them
+        # `launched` maps types of arguments to the function that was compiled for them.
+        self.launched: dict[tuple, Any] = {}
         self._compiled: Any = None
         if given:
             freeze_definition(self)

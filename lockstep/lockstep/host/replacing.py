@@ -25,7 +25,8 @@ from .errors import unsupported
 from .kernels import COMPILED, Kernel
 
 _MISSING = object()
-_KEEP = ("numba", "numba_cuda", "cuda", "llvmlite")  # packages whose modules keep their objects
+# The modules of these packages keep their objects.
+_KEEP = ("numba", "numba_cuda", "cuda", "llvmlite")
 _FACES = ("numba.cuda", "numba.cuda.api", "numba.cuda.cudadrv.devicearray", "numba.cuda.cudadrv.devices")
 # Numba's simulator lacks these names in its own versions of the modules.
 _INCOMPLETE = {"numba.cuda": host.PUBLIC, "numba.cuda.cudadrv.devicearray": tuple(host.ARRAY_CLASSES)}

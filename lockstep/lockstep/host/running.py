@@ -74,7 +74,7 @@ def run_program(
 
 
 class _NoProgram(Exception):
-    """A file or folder that Python cannot run. Its text says why."""
+    """An error for a file or folder that Python cannot run. Its text says why."""
 
 
 def _run_folder(target: str) -> None:

@@ -30,12 +30,15 @@ class Launch:
     """One emulated launch: its kernel, its place in the program, its sizes, and the emulator's report."""
 
     kernel: str
-    file: str  # the kernel's file
+    # `file` is the kernel's file.
+    file: str
     line: int
-    launched_in: tuple[str, int]  # file and line of the launch
+    # `launched_in` is the file and the line of the launch.
+    launched_in: tuple[str, int]
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    fixed_shared_bytes: int  # bytes of the shared arrays of fixed shape
+    # The kernel's shared arrays of fixed shape take `fixed_shared_bytes`.
+    fixed_shared_bytes: int
     report: Report = field(repr=False)
     stopped = None
 
@@ -46,7 +49,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class StoppedLaunch:
-    """A launch that was stopped before its end: what was found until then. It has no counts."""
+    """A launch that was stopped before its end, with what was found until then. It has no counts."""
 
     kernel: str
     file: str
@@ -55,7 +58,8 @@ class StoppedLaunch:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     findings: tuple
-    stopped: str  # why
+    # `stopped` says why the launch was stopped.
+    stopped: str
 
     def found(self) -> list[tuple[Finding, str]]:
         """Return the findings, each with its file."""
@@ -104,7 +108,8 @@ class Session:
         self.launches: list[Launch] = []
         self.stopped: list[StoppedLaunch] = []
         self.workers = Workers()
-        self.times_read = False  # whether the program asked for the time between events
+        # `times_read` tells whether the program asked for the time between events.
+        self.times_read = False
         self.heap = Heap(self.gpu.memory_bytes)
         self.device = Device(self.gpu)
         self.context = Context(self.device)

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from .errors import INVALID_HANDLE, DriverError
 from .state import current
 
-LEGACY, PER_THREAD = 1, 2  # CUDA's handles of these two streams
+# CUDA has these handles for the legacy and the per-thread default stream.
+LEGACY, PER_THREAD = 1, 2
 _handles = itertools.count(0x1000)
 
 
