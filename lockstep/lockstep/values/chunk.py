@@ -1,7 +1,7 @@
 """Holds the chunk that runs now: blocks in lock-step, and what each chunk has for itself.
 
-:attr:`Machine.chunk` is one such value. Where blocks wait for each other, or warps do, it is a single block,
-and the scheduler assigns the one whose turn it is.
+:attr:`Machine.chunk` is the chunk that runs. Where units wait for each other, the scheduler sets the chunk of
+the unit whose turn it is.
 """
 
 import numpy as np
@@ -23,26 +23,33 @@ class Chunk:
         z, y, x = origin
         self.grid, self.geometry, self.origin = grid, geometry, origin
         self.blocks = geometry.rows * geometry.columns
-        self.thread_index = geometry.thread  # of every lane
+        self.thread_index = geometry.thread
         self.block_index = Coordinates(
             Lanes(geometry.column, x, INT32), Lanes(geometry.row, y, INT32), np.int32(z)
         )
-        self.ids: np.ndarray | None = None  # see thread_ids; narrowing replaces them, as it does geometry
+        # thread_ids() makes the ids when they are needed. Narrowing replaces them together with the geometry.
+        self.ids: np.ndarray | None = None
         self._memos = memos
 
-        # Memory, and who may access it.
-        self.shared_arrays: dict = {}  # site, or "dynamic" -> array
-        self.carved: dict = {}  # site -> part of the dynamic shared memory
-        self.written: dict = {}  # serial of a storage -> which of its elements have been written
-        self.epoch: int | np.ndarray = epoch  # an array (rows, columns, 1 or lanes) where lanes differ
-        self.shared_races = None  # finds races in shared memory
-        self.absences = None  # barriers that some threads have passed by
-        self.async_copies = None  # cp.async in flight
-        self.mbarriers = self.tensor_copies = self.clocks = None  # of a block whose warps run in turns
+        # `shared_arrays` maps a site, or "dynamic", to the array that is declared there.
+        self.shared_arrays: dict = {}
+        # `carved` maps a site to a part of the dynamic shared memory.
+        self.carved: dict = {}
+        # `written` maps the serial number of a storage to a record of which elements have been written.
+        self.written: dict = {}
+        # Where lanes differ, the epoch is an array (rows, columns, 1 or lanes).
+        self.epoch: int | np.ndarray = epoch
+        # The machine makes these three for each chunk.
+        self.shared_races = None
+        self.absences = None
+        self.async_copies = None
+        # Only a block whose warps run in turns has these.
+        self.mbarriers = self.tensor_copies = self.clocks = None
 
-        # The trace.
-        self.tracing = False  # is the watched block among these?
-        self.watcher = None  # records it
+        # `tracing` tells whether the watched block is among the blocks of this chunk.
+        self.tracing = False
+        # The watcher records the accesses of the watched block.
+        self.watcher = None
 
     def memo(self, name) -> set:
         """Return a set that all chunks of this shape share."""

@@ -64,7 +64,8 @@ IN_PARTS = {np.multiply: product, np.true_divide: quotient, np.power: power}
 
 # ---- functions ----
 
-_LN_10 = np.float64(2.302585092994046)  # it is a float64, so the quotient is too, even of a complex64
+# This is a float64, as in Numba, so the parts of a complex64's logarithm are divided in float64.
+_LN_10 = np.float64(2.302585092994046)
 
 
 def exponential(z):

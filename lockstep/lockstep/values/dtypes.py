@@ -16,7 +16,8 @@ INT32, UINT8, UINT16 = np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.uint1
 FLOAT16, FLOAT32, FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 COMPLEX64, COMPLEX128 = np.dtype(np.complex64), np.dtype(np.complex128)
 BOOL = np.dtype(np.bool_)
-TIMES = ("m", "M")  # the kinds of timedelta64 and datetime64
+# These are the kinds of timedelta64 and datetime64.
+TIMES = ("m", "M")
 
 _PYTHON = {bool: BOOL, int: INT64, float: FLOAT64, complex: COMPLEX128}
 
@@ -45,7 +46,8 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
 
 def _with_float(a: np.dtype, b: np.dtype) -> np.dtype:
     if a.kind in TIMES or b.kind in TIMES:
-        return a if a.kind in TIMES else b  # Whether Numba has the operation is found out with it.
+        # Computing the operation refuses what Numba does not have.
+        return a if a.kind in TIMES else b
     pair = {a, b}
     if pair == {UINT8, FLOAT16}:
         return FLOAT32  # Here and below, Numba chooses another type than NumPy.
@@ -80,7 +82,8 @@ def promote_remainder(a: np.dtype, b: np.dtype) -> np.dtype:
 def promote_power(a: np.dtype, b: np.dtype) -> np.dtype:
     """Return the type of ``a ** b``: a float to an integer power keeps its type."""
     if a == BOOL and b == INT32:
-        return FLOAT32  # Numba computes every other power of integers in integers
+        # Numba computes every other power of integers in integers.
+        return FLOAT32
     result = a if a.kind == "f" and b.kind in "biu" else promote(a, b)
     return FLOAT32 if result == FLOAT16 else result
 

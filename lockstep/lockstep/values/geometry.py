@@ -1,4 +1,4 @@
-"""Places threads: the blocks that run together, and the position of every thread in them."""
+"""Defines where threads are: the blocks that run together, and the position of every thread in them."""
 
 from itertools import product
 
@@ -11,7 +11,7 @@ INT32 = np.dtype(np.int32)
 
 
 class Geometry:
-    """``rows`` x ``columns`` blocks of ``block`` (x, y, z) threads, run in lock-step.
+    """A geometry of ``rows`` x ``columns`` blocks of ``block`` (x, y, z) threads, which run in lock-step.
 
     Threads are numbered with x fastest; the thread axis is padded to whole warps with lanes that belong to no
     thread and are never active.
@@ -75,7 +75,7 @@ class Geometry:
 
 
 class Coordinates:
-    """``threadIdx`` and ``blockIdx``: an object with x, y and z."""
+    """An object with x, y and z, such as ``threadIdx`` and ``blockIdx``."""
 
     __slots__ = ("x", "y", "z")
 

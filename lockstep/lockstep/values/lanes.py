@@ -20,7 +20,8 @@ import numpy as np
 
 from .dtypes import BOOL, INT64, UINT64, promote, promote_shift, unify
 
-_MEMO_LIMIT = 4096  # a pattern with more entries clears its cache; only data-dependent kernels get there
+# A pattern with more entries clears its cache. Only kernels whose accesses depend on data get there.
+_MEMO_LIMIT = 4096
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 _serials = count(1)
 
@@ -162,7 +163,8 @@ def split(value) -> tuple[Pattern, int]:
 def _modulo(pattern: Pattern, offset: int, dtype: np.dtype) -> np.ndarray:
     """Return the values as a 64-bit ``dtype``, modulo 2**64."""
     array = pattern.array
-    if offset:  # the array's own type wraps around, so one addition is enough, and no copy
+    # The array's own type wraps around, so one addition is enough, and no copy is needed.
+    if offset:
         wrapped = np.uint64(offset % 2**64)
         array = array + (wrapped if array.dtype == UINT64 else wrapped.astype(INT64))
     return array.astype(dtype, copy=False)
@@ -484,7 +486,9 @@ def logical_not(value: Lanes) -> Lanes:
 
 
 class Mask:
-    """Which lanes are active. ``array`` is None if all are, else booleans broadcast over the lanes."""
+    """A mask of the active lanes. ``array`` is None if all are active, else booleans broadcast over the
+    lanes.
+    """
 
     __slots__ = ("array", "serial", "memo", "geometry", "any")
 

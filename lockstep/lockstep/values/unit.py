@@ -26,14 +26,21 @@ class Unit:
     __slots__ = ("lanes", "mask", "phase", "site", "library_call", "exits", "batch", "batched")
 
     def __init__(self, lanes: Mask):
-        self.lanes = lanes  # all of them
-        self.mask = lanes  # the lanes that execute the current statement
-        self.phase = 0  # syncwarps since the last barrier
-        self.site: int | None = None  # the place in the source of the call that is executed
-        self.library_call: int | None = None  # the program's call of a library's function that is executed
-        self.exits: Frame | None = None  # the call of the kernel; the lanes that return from it have exited
-        self.batch: tuple[int, ...] = ()  # lengths of the loops whose iterations run at once
-        self.batched: dict[str, int] = {}  # name of such a loop -> its place in ``batch``
+        self.lanes = lanes
+        # `mask` has the lanes that execute the current statement.
+        self.mask = lanes
+        # `phase` counts the syncwarps since the last barrier.
+        self.phase = 0
+        # `site` is the place in the source of the call that is executed.
+        self.site: int | None = None
+        # `library_call` is the site of the program's call of a library's function, while that function runs.
+        self.library_call: int | None = None
+        # `exits` is the call of the kernel. The lanes that return from it have exited.
+        self.exits: Frame | None = None
+        # `batch` has the lengths of the loops whose iterations run at once.
+        self.batch: tuple[int, ...] = ()
+        # `batched` maps the name of such a loop to the position of its length in `batch`.
+        self.batched: dict[str, int] = {}
 
     def open_batch(self, name: str, length: int):
         """Run ``length`` iterations of a loop at once."""
