@@ -3,8 +3,10 @@
 import functools
 import weakref
 
-DEBUG = "LOCKSTEP_DEBUG"  # if this environment variable is set, an EmulatorFault shows its traceback
-_SHOWN = 200  # an EmulatorFault quotes this many characters of the original message
+# If this environment variable is set, an EmulatorFault shows its traceback.
+DEBUG = "LOCKSTEP_DEBUG"
+# An EmulatorFault quotes at most _SHOWN characters of the original message.
+_SHOWN = 200
 
 
 class EmulatorError(Exception):
@@ -12,19 +14,19 @@ class EmulatorError(Exception):
 
 
 class LaunchError(EmulatorError, ValueError):
-    """The launch itself is wrong: geometry, number or kind of arguments, shared memory."""
+    """An error in the launch itself: geometry, number or kind of arguments, shared memory."""
 
 
 class LimitExceeded(LaunchError):
-    """The launch asks for more than the GPU has: threads, blocks, shared memory."""
+    """An error in a launch that asks for more than the GPU has: threads, blocks, shared memory."""
 
 
 class ArgumentError(LaunchError, TypeError):
-    """The launch passes too few or too many arguments, or arguments of the wrong kind."""
+    """An error in a launch that passes too few or too many arguments, or arguments of the wrong kind."""
 
 
 class RefusedLine(EmulatorError):
-    """The emulator cannot translate ``line`` of ``filename``. The error is raised before anything runs."""
+    """An error, raised before anything runs, for ``line`` of ``filename``, which cannot be translated."""
 
     def __init__(self, sentence: str, filename: str, line: int):
         self.sentence, self.filename, self.line = sentence, filename, line
@@ -32,23 +34,23 @@ class RefusedLine(EmulatorError):
 
 
 class UnsupportedKernel(RefusedLine):
-    """The kernel uses something that the emulator does not support."""
+    """An error for a kernel that uses something that the emulator does not support."""
 
 
 class UndefinedName(RefusedLine, NameError):
-    """The kernel uses a name that is not defined. Numba would not compile it either."""
+    """An error for a name in a kernel that is not defined. Numba would not compile the kernel either."""
 
 
 class UnknownName(EmulatorError, ValueError):
-    """The caller asks a report for a count, an array or anything else that it does not have."""
+    """An error for a count, an array or anything else that a report was asked for and does not have."""
 
 
 class KernelTypeError(EmulatorError, TypeError):
-    """Numba would not compile this: a float is an index, or an operand is not a number."""
+    """An error for code that Numba would not compile: a float is an index, or an operand is not a number."""
 
 
 class KernelStopped(EmulatorError):
-    """The emulator stopped the kernel, as when a loop ran past the step limit. The arrays are unchanged.
+    """An error by which the emulator stopped the kernel, as when a loop ran past the step limit. The arrays are unchanged.
 
     ``findings`` has what was found before, each with its file.
     """
@@ -61,7 +63,7 @@ class KernelStopped(EmulatorError):
 
 
 class KernelRaised(KernelStopped):
-    """A thread reached a ``raise``, or an ``assert`` that does not hold. The arrays are unchanged.
+    """An error for a thread that reached a ``raise``, or an ``assert`` that fails. The arrays are unchanged.
 
     With ``debug=True`` it is also of the kernel's own class of exception, as the one that Numba raises then.
     """
@@ -95,15 +97,15 @@ def _made(kind: type[KernelStopped], text: str) -> KernelStopped:
 
 
 class Deadlock(KernelStopped):
-    """Every warp of a block waits for something that none of them will do, so the kernel would hang."""
+    """An error for a kernel that would hang: all warps of a block wait for what none of them will do."""
 
 
 class DataDependent(EmulatorError):
-    """Counting without running is impossible: control flow or an index depends on loaded data."""
+    """An error for counting without running if control flow or an index depends on loaded data."""
 
 
 class EmulatorFault(EmulatorError, RuntimeError):
-    """An unforeseen error stopped the emulator. This is the emulator's own fault, not the kernel's.
+    """An unforeseen error that stopped the emulator. It is the emulator's own fault, not the kernel's.
 
     ``filename`` and ``line`` give the kernel's line, ``original`` the error. The error's traceback is shown
     only if the environment variable LOCKSTEP_DEBUG is set.

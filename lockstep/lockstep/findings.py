@@ -48,7 +48,8 @@ class Finding:
     site: int | None = None
     other_line: int | None = None
     count: int = 1
-    file: str | None = None  # of the line, if it is not that of the site
+    # `file` is the file of the line, where the site lies in another file.
+    file: str | None = None
 
     @property
     def severity(self) -> str:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-_DEFINED = "_lockstep_as_defined"  # an attribute of dispatchers: the function as it was defined
+# A dispatcher keeps its function as it was defined in this attribute.
+_DEFINED = "_lockstep_as_defined"
 
 
 def frozen(function: Callable) -> Callable:

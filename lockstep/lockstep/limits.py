@@ -13,17 +13,25 @@ from lockstep.errors import LaunchError
 from lockstep.spelling import did_you_mean
 
 # These limits are the same for every compute capability below.
-MAX_THREADS = 1024  # per block
-MAX_BLOCK = (1024, 1024, 64)  # threads along x, y and z
-MAX_GRID = (2**31 - 1, 65535, 65535)  # blocks along x, y and z
-MAX_STATIC_SHARED_BYTES = 48 * 1024  # per block, in arrays of fixed shape; a kernel must opt in to more
-MAX_LOCAL_BYTES = 512 * 1024  # per thread
-MAX_REGISTERS = 255  # per thread
+# A block has at most MAX_THREADS threads.
+MAX_THREADS = 1024
+# A block has at most this number of threads along x, y and z.
+MAX_BLOCK = (1024, 1024, 64)
+# A grid has at most this number of blocks along x, y and z.
+MAX_GRID = (2**31 - 1, 65535, 65535)
+# A block's shared arrays of fixed shape have at most 48 KB. A kernel must opt in to more shared memory.
+MAX_STATIC_SHARED_BYTES = 48 * 1024
+# The local arrays of a thread have at most 512 KB.
+MAX_LOCAL_BYTES = 512 * 1024
+# A thread has at most MAX_REGISTERS registers.
+MAX_REGISTERS = 255
 REGISTERS_PER_SM = 65536
 MAX_BLOCKS_PER_SM = 32
 CONSTANT_BYTES = 64 * 1024
-SECTOR, LINE = 32, 128  # bytes: global memory moves in sectors, and a cache holds lines
-BANKS, WORD = 32, 4  # banks of shared memory, and the bytes that each delivers per wavefront
+# Global memory moves in sectors of 32 bytes, and a cache holds lines of 128 bytes.
+SECTOR, LINE = 32, 128
+# Shared memory has 32 banks, each of which delivers a word of 4 bytes per wavefront.
+BANKS, WORD = 32, 4
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,8 @@ class Limits:
     blocks: int
     shared_bytes: int
     reserved_shared_bytes: int
-    fp32_lanes: int  # FP32 fused multiply-adds per clock
+    # Each clock, a multiprocessor starts this number of fused multiply-adds in FP32 and in FP64.
+    fp32_lanes: int
     fp64_lanes: int
     registers: int = REGISTERS_PER_SM
     registers_per_thread: int = MAX_REGISTERS
@@ -104,7 +113,8 @@ PROFILES = {
 }
 DEFAULT = PROFILES["H200"]
 ARCHITECTURES = {"hopper": "H200", "ada": "RTX 4090", "ampere": "A100", "ga10x": "RTX 3090", "turing": "T4"}
-MAX_SHARED_BYTES = DEFAULT.max_shared_bytes  # per block; older GPUs have less
+# On older GPUs a block has less shared memory.
+MAX_SHARED_BYTES = DEFAULT.max_shared_bytes
 
 
 def profile(gpu: "str | Profile | None" = None) -> Profile:

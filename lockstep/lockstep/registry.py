@@ -32,12 +32,16 @@ class Emulation:
     function: Callable
     reads: tuple = ()
     writes: tuple = ()
-    elementwise: bool = True  # whether it may run for all iterations of a loop at once
+    # `elementwise` tells whether the function may run for all iterations of a loop at once.
+    elementwise: bool = True
     kind: str = "intrinsic"
     fragments: tuple = ()
-    warp_by_warp: bool = False  # Warps that call it may wait for each other, so they run one at a time.
-    needs: tuple = (0, 0)  # the lowest compute capability that has it
-    meets_grid: bool = False  # whether all blocks of the grid may wait for each other
+    # Warps that call the function may wait for each other, so they run one at a time.
+    warp_by_warp: bool = False
+    # `needs` is the lowest compute capability that has the function.
+    needs: tuple = (0, 0)
+    # `meets_grid` tells whether all blocks of the grid may wait for each other in the function.
+    meets_grid: bool = False
 
     def __call__(self, machine, /, *args, **kwargs):
         return self.function(machine, *args, **kwargs)

@@ -77,7 +77,8 @@ def _waiting(compile_it: Callable, normalized: Callable) -> Callable:
             if not isinstance(types, tuple):
                 types, return_type = normalized(types)
             waiting = self.overloads[types] = NotCompiled(error, return_type)
-            return waiting  # A launch asks it for compiled code, and gets the error.
+            # A launch asks this replacement for compiled code, and gets the error.
+            return waiting
 
     compile_or_wait.waits = True
     return compile_or_wait

@@ -39,11 +39,11 @@ class Chunk:
         self.written: dict = {}
         # Where lanes differ, the epoch is an array (rows, columns, 1 or lanes).
         self.epoch: int | np.ndarray = epoch
-        # The machine makes these three for each chunk.
+        # Machine.start() sets the next three attributes for each chunk.
         self.shared_races = None
         self.absences = None
         self.async_copies = None
-        # Only a block whose warps run in turns has these.
+        # Only a block whose warps run in turns has mbarriers, copies by TMA and vector clocks.
         self.mbarriers = self.tensor_copies = self.clocks = None
 
         # `tracing` tells whether the watched block is among the blocks of this chunk.
