@@ -50,9 +50,9 @@ class KernelTypeError(EmulatorError, TypeError):
 
 
 class KernelStopped(EmulatorError):
-    """An error by which the emulator stopped the kernel, as when a loop ran past the step limit. The arrays are unchanged.
+    """An error by which the emulator stopped the kernel, as when a loop ran past the step limit.
 
-    ``findings`` has what was found before, each with its file.
+    The arrays are unchanged. ``findings`` has what was found before, each with its file.
     """
 
     findings: tuple = ()
@@ -91,7 +91,9 @@ def raised_as(key: str, text: str) -> KernelRaised:
 
 
 def _made(kind: type[KernelStopped], text: str) -> KernelStopped:
-    error = kind.__new__(kind, text)  # The program's own class may be made of other arguments.
+    error = kind.__new__(
+        kind, text
+    )  # The program's own class may take other arguments, so its __init__ is not called.
     error.args = (text,)
     return error
 

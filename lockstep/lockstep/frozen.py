@@ -77,7 +77,7 @@ def as_defined(dispatcher: Any) -> Callable | None:
 @functools.lru_cache(maxsize=1000)
 def _names_in(code: types.CodeType) -> frozenset[str]:
     """Return the global names that code reads. ``co_names`` has the names of attributes too."""
-    import dis  # Importing it takes longer than everything else in `import lockstep`.
+    import dis  # Importing dis takes longer than everything else in `import lockstep`.
 
     here = (found.argval for found in dis.get_instructions(code) if found.opname == "LOAD_GLOBAL")
     inner = (part for part in code.co_consts if isinstance(part, types.CodeType))

@@ -13,6 +13,7 @@ from lockstep.errors import LaunchError
 from lockstep.spelling import did_you_mean
 
 # These limits are the same for every compute capability below.
+
 # A block has at most MAX_THREADS threads.
 MAX_THREADS = 1024
 # A block has at most this number of threads along x, y and z.
@@ -145,7 +146,9 @@ def _by_name() -> dict[str, Profile]:
     for key, found in PROFILES.items():
         major, minor = found.compute_capability
         for name in (key, found.name, f"{major}.{minor}", f"sm_{major}{minor}", f"cc{major}{minor}"):
-            names.setdefault(_plain(name), found)  # A compute capability means the first GPU that has it.
+            names.setdefault(
+                _plain(name), found
+            )  # A compute capability stands for the first GPU that has it.
     return names | {name: PROFILES[key] for name, key in ARCHITECTURES.items()}
 
 

@@ -1,4 +1,4 @@
-"""Adds up what happened how often, and what that costs in requests, sectors and wavefronts."""
+"""Counts how often each access and operation happened, and adds up requests, sectors and wavefronts."""
 
 import math
 from typing import NamedTuple

@@ -39,7 +39,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if session := config.stash.get(SESSION, None):
-        for found in session.findings:  # These are from launches outside of tests, as in an import.
+        for found in session.findings:  # These findings are from launches outside of tests, as in an import.
             terminalreporter.write_line(str(found), red=found.severity == "error")
         terminalreporter.write_line(f"numba.cuda ran on an emulated {session.gpu.name}.")
 

@@ -1,4 +1,4 @@
-"""WMMA, CUDA's first interface to the Tensor Cores, multiplies 16 by 16 matrices in a hidden layout.
+"""Provides WMMA, CUDA's first interface to the Tensor Cores: products of 16 by 16 matrices, hidden layouts.
 
 A warp loads a fragment of A and a fragment of B from shared memory, multiplies and accumulates, and stores
 the accumulators:
@@ -52,7 +52,8 @@ __all__ = ["COL_MAJOR", "ROW_MAJOR", "wmma_load_a", "wmma_load_b", "wmma_mma", "
 ROW_MAJOR, COL_MAJOR = 0, 1
 
 _ORDERS = ("row", "col")
-_PER_LANE = 16 * 16 * 16 // 32  # multiply-adds per lane
+# The multiply-adds of one product are shared equally among the lanes.
+_PER_LANE = 16 * 16 * 16 // 32
 _WORD = ir.IntType(32)
 
 
@@ -178,7 +179,8 @@ def wmma_store(typing_context, array, index, acc, layout):
 # ---- emulation ----
 
 _LANE = np.arange(32)
-_ROWS, _COLUMNS = _LANE % 16, _LANE // 16 * 8  # the start, in the tile, of the row of 8 that each lane loads
+# Each lane loads a row of 8 elements, which starts here in the tile.
+_ROWS, _COLUMNS = _LANE % 16, _LANE // 16 * 8
 _LINE, _PAIR = _LANE // 4, _LANE % 4 * 2
 _IN_PAIRS = [(_LINE + 8 * i, _PAIR + 8 * j) for j in range(2) for i in range(2)]
 _ONE_BY_ONE = [(_PAIR + e + 8 * j, _LINE + 8 * i) for j in range(2) for i in range(2) for e in range(2)]

@@ -574,7 +574,7 @@ class Launch:
         if "global_race" in kinds:
             exact.add("global")
         if "shared_race" in kinds and not self.bound.warp_by_warp:
-            # Where warps run one at a time, `doubts` has the shared memory if threads may race there.
+            # Where warps run one at a time, `doubts` has "shared" if threads may race there.
             exact.add("shared")
         if not exact:
             return None
@@ -633,7 +633,7 @@ class Launch:
                 "use smaller arrays, or counts_only=True for exact counts of any size"
             )
 
-    # ---- running ----
+    # ---- running the chunks of blocks ----
 
     def _chunk(self, z, y, x, rows, columns):
         machine = self.machine

@@ -199,7 +199,7 @@ class Report:
         site = self._sites.get(finding.site)
         return site.file if site is not None else self.function.__code__.co_filename
 
-    # ---- derived ----
+    # ---- figures that follow from the counts ----
 
     @property
     def ok(self) -> bool:

@@ -44,7 +44,7 @@ class Conversion(Type):
 
 
 class Truth(Type):
-    """``bool``, which takes None and tuples too."""
+    """The type ``bool``, which a kernel may call with None and tuples too."""
 
     def __call__(self, machine, value, /):
         if value is None or isinstance(value, tuple):

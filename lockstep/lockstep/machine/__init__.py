@@ -1,1 +1,1 @@
-"""Runs translated code for all lanes of many blocks at once; :mod:`.machine` is where to start."""
+"""Runs translated code for all lanes of many blocks at once. Start reading at :mod:`.machine`."""

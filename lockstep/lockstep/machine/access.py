@@ -198,7 +198,7 @@ class MemoryAccess:
             if races is not None:
                 races.date(cell, thread)
 
-    # ---- where ----
+    # ---- where an element lies ----
 
     def _linear(self, array: DeviceArray, index: tuple):
         """Return (pattern or None, offset) of an element, in elements from the start of the storage."""
@@ -347,7 +347,7 @@ class MemoryAccess:
         last = f"the last {_axis_word(axis, array.ndim)} is {size - 1}"
         return f"{_extent(size, axis, array.ndim)}: {last}"
 
-    # ---- what it costs ----
+    # ---- what an access costs ----
 
     def _account(
         self, site, array, op, pattern, offset, mask, width, boundary=None, counted_as=None
@@ -414,7 +414,7 @@ class MemoryAccess:
 
         self.reporter.cells("misaligned_access", site, array, culprits, pattern, offset, sentence)
 
-    # ---- what may be wrong with it ----
+    # ---- what may be wrong with an access ----
 
     def _check_read(self, site, array, access: Access, uses_value=True):
         if self.log is not None or not access.mask.any:

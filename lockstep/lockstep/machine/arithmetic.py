@@ -395,7 +395,7 @@ class Arithmetic:
             return lanes.from_values(values) if np.ndim(values) else uniform(lanes.from_values(values))
         return self._typed(value, dtype)
 
-    # ---- helpers ----
+    # ---- types, results and costs of operations ----
 
     def _float(self, site, name, ufunc, a, b, dtype=None):
         if dtype is None:

@@ -62,11 +62,12 @@ class Site(NamedTuple):
     function: str
     line: int
     op: str
-    # A local array of more than `stays` elements leaves the registers here. None means that no array does.
+    # Because of the access, a local array of more than `stays` elements leaves the registers. With None, no
+    # array does.
     stays: int | None = None
     file: str = ""
     column: int = -1
-    # `one_constant` says that the index is one integer that Numba knows, as a record's part needs.
+    # `one_constant` says that the index is one integer that Numba knows when it compiles.
     one_constant: bool = False
     # `updates` says that the statement stores to the element that it loads, as in ``x[0] += 1``.
     updates: bool = False

@@ -1,4 +1,4 @@
-"""Makes what memory holds before a store: a value that no program is likely to compute, so that it shows."""
+"""Makes the garbage in memory before a store: values that no program is likely to compute, so they show."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from lockstep.values.dtypes import BOOL, FLOAT64, INT64, TIMES
 
 from .storage import garbage_of
 
-# BYTE is in every byte of new memory, except that a float is a NaN that ends with these bytes.
+# New memory has BYTE in every byte, except that a float is a NaN with these bytes in its low bits.
 BYTE = 0xA5
 _FLOATS = {
     np.dtype(np.float32): np.uint32(0x7FE5A5A5).view(np.float32),

@@ -22,7 +22,7 @@ _ARRAY_ATTRIBUTES = ("shape", "ndim", "size", "strides")
 
 
 class Units(NamedTuple):
-    """How records of one dtype lie in memory: the type of a unit, and how many units a record has."""
+    """The units of records of one dtype: the type of a unit, and how many units a record has."""
 
     dtype: np.dtype
     count: int
@@ -180,7 +180,7 @@ class RecordArray(_OfRecords):
 
 
 class Record(_OfRecords):
-    """One record per lane: where it lies, not what it holds. ``starts`` has no dimensions."""
+    """A record in each lane, which knows where its memory is. ``starts`` has no dimensions."""
 
     @property
     def words(self) -> str:
@@ -268,7 +268,7 @@ class RecordAccess:
         )
         return RecordArray(scaled, base.record)
 
-    # ---- numbers ----
+    # ---- reading and writing the numbers of a record ----
 
     def _read_number(self, site, record: Record, kind, offset):
         if kind.kind != "c":

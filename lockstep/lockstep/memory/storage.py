@@ -60,7 +60,7 @@ class DeviceArray:
 
 
 class ChosenArray:
-    """A variable that holds one array in some lanes and another one in others: ``s = a if i % 2 else b``.
+    """A variable that holds one array in some lanes and another array in others: ``s = a if i % 2 else b``.
 
     ``which``: the position in ``arrays`` of each lane's array. An access goes to each of the arrays under the
     mask of the lanes that hold it, and is counted like that: one request per array and warp. On a GPU it is a
@@ -400,7 +400,7 @@ def _joint(lanes: tuple, *arrays) -> tuple:
 
 
 class SharedStorage(Storage):
-    """One array per block, stored as (block_y, block_x, element).
+    """Shared memory: one array per block, stored as (block_y, block_x, element).
 
     The block axes stay at length 1 while every block of a row (or column) holds the same values, as a tile
     of A does for all blocks in one row of C.

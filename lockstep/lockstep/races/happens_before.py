@@ -296,7 +296,7 @@ class HappensBefore:
             for more in filter(None, lent):
                 released.add_all(self.time, more, block, self)
 
-    # ---- what is known ----
+    # ---- what threads know ----
 
     def _known(self, block, thread) -> Known:
         own = self.by_thread.get(block, {}).get(thread)

@@ -1,4 +1,4 @@
-"""Decides which access happens before which where warps run one at a time: shared races, missing fences.
+"""Finds races in shared memory and missing fences by vector clocks, where warps run one at a time.
 
 Between barriers of the whole block only mbarriers order two warps, and copies and products may still be in
 flight when the warp that started them has moved on. Every warp therefore has a vector clock: its own time,
@@ -69,7 +69,7 @@ class Shadow:
     def __init__(self, storage, warps: int):
         size = max(storage.size, 1)
         self.writer = np.zeros(size, np.int16)
-        # `written` is the time on the writer's clock, or 0 if no thread has written the element.
+        # `written` is the time on the writer's clock, or 0 if the element was never written.
         self.written = np.zeros(size, np.int32)
         self.write_lane = np.zeros(size, np.int8)
         self.write_site = np.zeros(size, np.int32)
@@ -324,7 +324,7 @@ class VectorClocks:
             where = int(shadow.read_site[warp, met[0]])
             self._report_race(storage, name, met, site, verb, f"warp {warp} reads", where)
 
-    # ---- what is wrong ----
+    # ---- what is reported ----
 
     def _report_early(self, kind, storage, name, cells, site, verb, began):
         self._report(

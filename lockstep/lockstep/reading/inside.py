@@ -58,7 +58,7 @@ class _Parsed(NamedTuple):
 
 
 _cache: dict = {}
-_CACHE_SIZE = 600  # A function takes two entries.
+_CACHE_SIZE = 600  # A function takes two entries of the cache.
 
 
 def read(function) -> Read:
@@ -189,7 +189,7 @@ class _Lifting:
     def _refuse(self, node, sentence):
         raise UnsupportedKernel(sentence, self.filename, node.lineno)
 
-    # ---- finding them ----
+    # ---- finding the functions inside ----
 
     def _find(self):
         self.definition.body = _TakeOut(self).block(self.definition.body)
@@ -221,7 +221,7 @@ class _Lifting:
             )
         self.inside[name] = node
 
-    # ---- the variables that they use ----
+    # ---- the variables that the functions inside use ----
 
     def _passed(self, name, through=()) -> list[str]:
         """Return the kernel's variables that a function uses, directly or through the functions it calls."""

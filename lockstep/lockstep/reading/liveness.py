@@ -109,8 +109,7 @@ class _Flow:
         self.program, self.names, self.result_needed = program, names, result_needed
         self.file, self.marked, self.somewhere = function.__code__.co_filename, marked, somewhere
         self.marking = True
-        # For each loop around the statement: (variables needed after it, variables needed before its next
-        # iteration).
+        # For each loop around the statement: (variables needed after it, and before its next iteration).
         self.loops: list = []
         # `after` maps the id of a loop to the variables that are needed after the loop.
         self.after: dict = {}
@@ -358,7 +357,7 @@ def _arguments(function, node) -> list:
     try:
         named = {keyword.arg: keyword.value for keyword in node.keywords}
         bound = inspect.signature(function).bind(*node.args, **named).arguments
-    except TypeError:  # The translator refuses such a call.
+    except TypeError:  # The translator refuses a call that does not fit the parameters.
         return [(None, argument) for argument in given]
     parts = [(name, value if isinstance(value, tuple) else (value,)) for name, value in bound.items()]
     return [(name, part) for name, values in parts for part in values]

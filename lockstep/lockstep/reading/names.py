@@ -217,7 +217,9 @@ def meaning(value):
     path = _CUDA_PATHS.get(id(value))
     if path is not None:
         return _member(_CUDA, path)
-    if getattr(value, "__module__", None) == "numba.cuda.libdevice":  # Numba may load it after this module.
+    if (
+        getattr(value, "__module__", None) == "numba.cuda.libdevice"
+    ):  # Numba may load libdevice after this module.
         known = _member(_CUDA, f"libdevice.{value.__name__}")
         return known or Refused("the emulator does not know this function of libdevice")
     builtin = getattr(value, "__name__", None)

@@ -46,7 +46,7 @@ from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_n
 _SPLITS_KEPT = 32
 # Values of these types never change, so they can be parts of a key.
 _FIXED = (type, np.dtype, Emulation, Function, Special, Type)
-_PASSES = 32  # Any loop needs fewer, because a type is widened a few times at most.
+_PASSES = 32  # Any loop needs fewer passes, because a type is widened a few times at most.
 
 
 # ---- kinds: the types of values ----
@@ -345,7 +345,7 @@ class _Steps(Translator):
 
     def _of_BoolOp(self, node):
         parts = [self._value(part) for part in node.values]
-        if node.number is None:  # Only the truth of such an expression matters.
+        if node.number is None:  # An expression without a number is a test, and only its truth matters.
             return self._expression("_T.tested(_PARTS)", node, _PARTS=parts)
         unknown = ast.Constant(None)
         outcomes = ast.Tuple([self._decided(part) or unknown for part in node.values[:-1]], ast.Load())
@@ -497,7 +497,7 @@ class Types:
     def meet(*values):
         """Return the value where versions come together. Versions that no path defines have no effect."""
         values = [value for value in values if not isinstance(value, Unbound)]
-        if any(value is not None for value in values):  # None does not change the type of the others.
+        if any(value is not None for value in values):  # None does not change the type of the other values.
             values = [value for value in values if value is not None]
         if not values:
             return Operations.unbound

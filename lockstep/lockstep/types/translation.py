@@ -181,7 +181,9 @@ def _signature(value):
     """
     if isinstance(value, Callee):
         return inside.identity(value.function)
-    if isinstance(value, (Refused, OtherModule)):  # Each look at the names makes new objects of these.
+    if isinstance(
+        value, (Refused, OtherModule)
+    ):  # Each look-up of the names makes new objects of these classes.
         return type(value).__name__, str(value)
     if isinstance(value, (bool, int, float, complex)) or not hasattr(value, "__dict__"):
         return type(value).__name__
@@ -404,7 +406,7 @@ class Translator:
         more = OWN_ARRAY if path[-1] in MAKE_ARRAYS else ""
         self._refuse(node, f"the emulator does not support {shown} in a kernel{more}")
 
-    # ---- small tools ----
+    # ---- making new code ----
 
     def _code(self, text: str, at) -> list:
         """Return the statements of ``text``, at the source position of the node ``at``."""
@@ -979,7 +981,9 @@ class Translator:
         if bounds is None and self._kind(node) == "indices":
             return self._call(node, self._resolve(node.func), self._outside(node.func))
         if bounds is None:
-            site = self._site(node, "load", "load", stays=0)  # Such a loop uses the elements' addresses.
+            site = self._site(
+                node, "load", "load", stays=0
+            )  # A loop over an array uses the addresses of its elements.
             return self._expression("_M.items(_SITE, _VALUE)", node, _SITE=site, _VALUE=self._value(node))
         if not isinstance(node, ast.Call) or not bounds or len(bounds) > 3:
             self._refuse(node, "range() takes one to three numbers")
@@ -1569,7 +1573,9 @@ class Translator:
         text = isinstance(node, ast.Constant) and isinstance(node.value, str)
         text &= callee not in (BUILTINS["len"], BUILTINS["bool"])
         if text and getattr(callee, "kind", "") in ("intrinsic", "shared_array", "local_array"):
-            return ast.Constant(node.value)  # Such calls are print("...") and dtype="float32".
+            return ast.Constant(
+                node.value
+            )  # These calls take a text, as in print("...") and dtype="float32".
         return self._owned(node) if callee is None or isinstance(callee, Callee) else self._value(node)
 
     def _call_site(self, node, callee):
@@ -1606,7 +1612,7 @@ def _adds(at) -> bool:
 
 def place_all(node, line: int):
     """Give every node a line: its own, or that of the enclosing node."""
-    if node._attributes:  # Only such a node can have a line.
+    if node._attributes:  # A node without attributes has no line.
         line = node.lineno = node.end_lineno = getattr(node, "lineno", line)
         node.col_offset = node.end_col_offset = 0
     for child in children(node):

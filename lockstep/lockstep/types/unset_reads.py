@@ -80,7 +80,7 @@ class UnsetReads:
             left = self.loops[-1].breaks if isinstance(node, ast.Break) else self.loops[-1].continues
             left.append(now)
             return None
-        if is_copy(node):  # Such an assignment only gives a variable another type.
+        if is_copy(node):  # A copy only gives a variable another type.
             return now
         self._read(node, now)
         if isinstance(node, (ast.Return, ast.Raise)):

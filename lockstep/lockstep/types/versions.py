@@ -278,7 +278,7 @@ class Versions:
         else:
             ends = [(exhausted, Edge("through", node, self.path, [entry, *(edge for _, edge in back)]))]
         if not counted and isinstance(node.test, ast.Constant) and node.test.value:
-            ends = []  # Only a break ends such a loop.
+            ends = []  # Only a break ends a loop whose test is always true.
         self.path = outer
         self.loops.pop()
         return self._meet([*ends, *loop.breaks])

@@ -39,7 +39,7 @@ class Unit:
         self.exits: Frame | None = None
         # `batch` has the lengths of the loops whose iterations run at once.
         self.batch: tuple[int, ...] = ()
-        # `batched` maps the name of such a loop to the position of its length in `batch`.
+        # `batched` maps the name of each of these loops to the position of its length in `batch`.
         self.batched: dict[str, int] = {}
 
     def open_batch(self, name: str, length: int):

@@ -1,4 +1,4 @@
-"""Runs kernels whose warps wait for each other and use asynchronous units (TMA, wgmma)."""
+"""Runs kernels whose threads wait for each other, or whose warps use asynchronous units (TMA, wgmma)."""
 
 import numpy as np
 

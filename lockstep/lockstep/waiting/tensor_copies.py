@@ -143,7 +143,7 @@ class TensorCopies:
             for copy in copies:
                 copy.finish()
 
-    # ---- where ----
+    # ---- which elements a copy moves ----
 
     def _threads(self) -> list[int]:
         """Return the active threads, each of which makes a copy of its own."""
@@ -186,7 +186,7 @@ class TensorCopies:
         cells = swizzled((first + np.arange(count)) * size, row_bytes) // size
         return cells.reshape(matrix.box)
 
-    # ---- what it costs ----
+    # ---- what a copy costs ----
 
     def _count(self, site, tile, matrix, corner, op):
         """Count one request per thread, for the part of the matrix that exists and for the whole box of the
@@ -220,7 +220,7 @@ class TensorCopies:
         boxes = (len(rows), len(rows), len(rows) * matrix.bytes, 0, 0, 0, 0)
         machine.tally(MovedKey(site, tile.name, "shared", across, bits, boxes), None)
 
-    # ---- what is wrong ----
+    # ---- what is wrong with a copy ----
 
     def _report_outside(self, site, tile, index, matrix, thread):
         rows, columns = matrix.box
