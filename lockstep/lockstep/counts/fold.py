@@ -92,8 +92,7 @@ class Fold:
                 skipped = self._jump(length, None if room is None else room // length)
                 if skipped:
                     return skipped * length, self._restart(state, length, skipped)
-                # The next period already changes the outcome of a comparison, so the search for a jump
-                # pauses.
+                # Within the next period the loop ends or a comparison changes, so the search pauses.
                 self.pause = iterations + 4 * length
                 return 0, state
         return 0, state

@@ -33,7 +33,7 @@ class Known:
 
     def __init__(self, cells: dict):
         self.cells = cells
-        # Besides what is in `cells`, `reached` has what the releasing threads had acquired.
+        # `reached` has what is in `cells`, and also what the releasing threads had acquired.
         self.reached: dict | None = None
 
 
