@@ -225,16 +225,30 @@ def test_arrays_of_several_dimensions_and_strides(given):
     assert (out == 2 * given["x"] + 2 * given["y"]).all()
 
 
-def test_records_are_assigned_to_slices():
+@cuda.jit
+def shifted(given):
+    given[1:3] = given[:2]
+
+
+def test_a_record_is_assigned_to_slices():
     @cuda.jit
-    def shifted(given, one):
-        given[1:3] = given[:2]
+    def repeated(given, one):
         given[6:] = one
 
     given = bodies(8)
     wanted = given.copy()
-    wanted[1:3], wanted[6:] = given[:2], given[5]
-    assert emulate(shifted, 1, 1, given, given[5].copy()).ok and (given == wanted).all()
+    wanted[6:] = given[5]
+    assert emulate(repeated, 1, 1, given, given[5].copy()).ok and (given == wanted).all()
+
+
+def test_records_are_assigned_to_slices_with_numbas_runtime_only(monkeypatch):
+    given = bodies(8)
+    wanted = given.copy()
+    wanted[1:3] = given[:2]
+    with pytest.raises(EmulatorError, match="here the array of records given, to a part of one, here given"):
+        emulate(shifted, 1, 1, given)
+    monkeypatch.setattr(cuda.config, "CUDA_ENABLE_NRT", True, raising=False)
+    assert emulate(shifted, 1, 1, given).ok and (given == wanted).all()
 
 
 # ---- every memory ----

@@ -128,12 +128,17 @@ class Slices:
         if type(base) is ChosenArray:
             self.each_choice(base, lambda array: self.assign_part(site, array, index, value))
             return
-        if isinstance(value, ARRAYS) and not has_runtime():
+        if isinstance(value, ARRAYS):
+            self.require_runtime(value, base)
+        self.assign_all(site, self._part(site, base, index), value)
+
+    def require_runtime(self, value, base):
+        """Refuse to assign an array to a part of one where Numba's runtime is not enabled."""
+        if not has_runtime():
             raise KernelTypeError(
                 f"Numba does not assign an array, here {kind_of(value)}, to a part of one, here {base.name}, "
                 "unless its runtime is enabled (NUMBA_CUDA_ENABLE_NRT=1): assign the elements in a loop"
             )
-        self.assign_all(site, self._part(site, base, index), value)
 
     def assign_all(self, site, target, value):
         """Store a number, or the elements of an array, to all elements of ``target``."""

@@ -343,6 +343,7 @@ class RecordAccess:
     def _assign_records(self, site, target: RecordArray, value):
         """Store records to a part of an array, after all have been loaded if they are in its memory."""
         if isinstance(value, RecordArray):
+            self.require_runtime(value, target)
             self._check_fits(self.attribute(value.starts, "shape"), target.starts)
 
         def loaded(where):
