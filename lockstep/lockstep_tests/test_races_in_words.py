@@ -1,5 +1,6 @@
 """A race names both threads and both lines, and what would prevent it: a barrier, or an atomic operation."""
 
+import inspect
 import re
 
 import numpy as np
@@ -10,6 +11,41 @@ from lockstep import emulate
 from lockstep_tests.corpus import zeros
 
 ATOMIC = "Use an atomic operation, such as cuda.atomic.add"
+
+
+@cuda.jit
+def ordered_and_unordered_readers(x, out):
+    block, t = cuda.blockIdx.x, cuda.threadIdx.x
+    if block == 1 and t == 0:
+        out[0] = x[0]  # nothing orders this load with the store
+    cuda.syncthreads()
+    if block == 0 and t > 0:
+        out[t] = x[0]  # a barrier orders these
+    cuda.syncthreads()
+    if block == 0 and t == 0:
+        x[0] = 5
+
+
+@cuda.jit
+def ordered_and_unordered_updates(x, out):
+    block, t = cuda.blockIdx.x, cuda.threadIdx.x
+    if block == 1 and t == 0:
+        cuda.atomic.add(x, 0, 1)  # nothing orders this update with the load
+    cuda.syncthreads()
+    if block == 0 and t > 0:
+        cuda.atomic.add(x, 0, 1)  # a barrier orders these
+    cuda.syncthreads()
+    if block == 0 and t == 0:
+        out[0] = x[0]
+
+
+@pytest.mark.parametrize("kernel", [ordered_and_unordered_readers, ordered_and_unordered_updates])
+def test_the_other_thread_is_one_that_no_barrier_orders(kernel):
+    (found,) = emulate(kernel, 2, 32, np.zeros(8), np.zeros(32)).errors
+    assert "thread (0, 0, 0) of block (1, 0, 0)" in found.message
+    lines = inspect.getsource(kernel.py_func).splitlines()
+    first = kernel.py_func.__code__.co_firstlineno
+    assert "nothing orders this" in lines[found.other_line - first]
 
 
 @cuda.jit

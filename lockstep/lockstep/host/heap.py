@@ -5,6 +5,7 @@ import itertools
 import operator
 import os
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,10 +16,13 @@ from .errors import OUT_OF_MEMORY, DriverError, unsupported
 
 
 class Heap:
-    """An allocator of up to ``capacity`` bytes. Memory is free again when the last view of it is deleted."""
+    """An allocator of up to ``capacity`` bytes. Memory is free again when the last view of it is deleted.
 
-    def __init__(self, capacity: int):
-        self.capacity, self.taken = capacity, 0
+    ``before_use`` is called before each allocation, and may refuse it.
+    """
+
+    def __init__(self, capacity: int, before_use: Callable[[], None] = lambda: None):
+        self.capacity, self.before_use, self.taken = capacity, before_use, 0
         self._blocks: dict[int, weakref.ref] = {}
 
     @property
@@ -31,6 +35,7 @@ class Heap:
         shape: an int or integers. strides: in bytes, or None for a contiguous array in C or Fortran
         ``order``. Raises DriverError if the memory is too small.
         """
+        self.before_use()
         shape, dtype = _shape(shape), np.dtype(dtype)
         if dtype.hasobject:
             raise TypeError(f"device memory holds numbers and records, no Python objects ({dtype})")

@@ -110,7 +110,7 @@ class Session:
         self.workers = Workers()
         # `times_read` tells whether the program asked for the time between events.
         self.times_read = False
-        self.heap = Heap(self.gpu.memory_bytes)
+        self.heap = Heap(self.gpu.memory_bytes, self.workers.use_gpu)
         self.device = Device(self.gpu)
         self.context = Context(self.device)
         self._one_at_a_time = threading.RLock()
@@ -122,6 +122,7 @@ class Session:
 
         Raises what :func:`lockstep.emulate` raises, but DriverError in place of LimitExceeded.
         """
+        self.workers.use_gpu()
         grid, block = configured.griddim, configured.blockdim
         limits = {"gpu": self.gpu, "step_limit": self.step_limit, "loop_seconds": self.loop_seconds}
         debug = bool(configured.dispatcher.targetoptions.get("debug"))

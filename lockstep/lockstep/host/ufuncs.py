@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import itertools
 import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +23,9 @@ def {name}({inputs}, out):
     if i < out.size:
         out[i] = core({elements})
 """
+
+
+_numbers = itertools.count(1)
 
 
 def vectorize(ftylist_or_function: Any = (), **options: Any) -> Any:
@@ -107,7 +111,7 @@ def _kernel(function: Callable, given: list) -> Kernel:
         inputs=", ".join(inputs),
         elements=", ".join(f"{name}[i]" for name in inputs),
     )
-    filename = f"<vectorize of {function.__name__}, {id(function)}>"
+    filename = f"<vectorize of {function.__name__}, {next(_numbers)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     space = {"cuda": cuda, "core": Kernel(function, given, device=True)}
     exec(compile(text, filename, "exec"), space)

@@ -12,6 +12,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from numba.cuda.cudadrv.error import CudaDriverError
+
 _all: "weakref.WeakSet[Workers]" = weakref.WeakSet()
 
 
@@ -21,7 +23,21 @@ class Workers:
     def __init__(self):
         self._process = os.getpid()
         self._folder: Path | None = None
+        self._user: int | None = None
         _all.add(self)
+
+    def use_gpu(self):
+        """Note that this process uses the GPU.
+
+        Raises CudaDriverError in a process that was forked after another had used it.
+        """
+        if self._user is None:
+            self._user = os.getpid()
+        if self._user != os.getpid():
+            raise CudaDriverError(
+                "CUDA initialized before forking: the process that forked this one had used the GPU already. "
+                "Use it in the forked processes only, or start them with `spawn`"
+            )
 
     def prepare(self):
         """Make the folder before the first fork. The process that made it removes it."""

@@ -592,7 +592,7 @@ class GlobalRaces:
         """
         bad = self._against_writers(cells, ids, now, atomic)
         overtaken = self._against_readers(cells, ids, now)
-        self._note_rival(cells, ids, bad, overtaken)
+        self._note_rival(cells, ids, bad, overtaken, now)
         if atomic or self.updaters is not None:
             self._note_updaters(cells, ids, site, now, atomic)
         self.writer[cells] = ids
@@ -616,8 +616,11 @@ class GlobalRaces:
             bad &= ~ordered
         return bad
 
-    def _note_rival(self, cells, ids, after, overtaken):
-        """Note with which access the first of these threads races, before a store takes its place."""
+    def _note_rival(self, cells, ids, after, overtaken, now: Now):
+        """Note with which access the first of these threads races, before a store takes its place.
+
+        A barrier may order the accesses of its own block, but nothing orders those of other blocks.
+        """
         self.rival = None
         if not (after.any() or overtaken.any()):
             return
@@ -628,10 +631,12 @@ class GlobalRaces:
             known = [(self.writer, self.site), (self.other_updater, self.other_update_site)]
         else:
             verb, known = "reads", [(self.reader, self.read_site), (self.other_reader, self.other_read_site)]
-        for who, where in known:
-            if who is not None and int(who[cell]) not in (self._NO_THREAD, me):
-                self.rival = Rival(cell, me, int(who[cell]), verb, int(where[cell]))
-                return
+        found = [(int(who[cell]), int(where[cell])) for who, where in known if who is not None]
+        others = [(who, where) for who, where in found if who not in (self._NO_THREAD, me)]
+        block = (me - 1) // now.per_block
+        others.sort(key=lambda other: (other[0] - 1) // now.per_block == block)
+        if others:
+            self.rival = Rival(cell, me, others[0][0], verb, others[0][1])
 
     def _note_updaters(self, cells, ids, site, now: Now, atomic):
         """Note whether several threads have updated an element atomically since it was last stored to."""
@@ -655,8 +660,8 @@ class GlobalRaces:
         self.updaters[cells[passed]] = 0
         others = known & (writer != ids) & ~(near & (self.epoch[cells] != now.epoch))
         np.maximum.at(self.updaters, cells[others], np.where(near[others], 1, 2).astype(np.uint8))
-        self.other_updater[cells[others]] = writer[others]
-        self.other_update_site[cells[others]] = self.site[cells[others]]
+        found = cells[others], writer[others], self.site[cells[others]]
+        self._keep_other(self.other_updater, self.other_update_site, *found, ids[others], now.per_block)
         order = np.lexsort((ids, cells))
         same = cells[order][1:] == cells[order][:-1]
         first, second = ids[order][:-1][same], ids[order][1:][same]
@@ -664,7 +669,9 @@ class GlobalRaces:
         different = first != second
         repeated = cells[order][1:][same][different]
         np.maximum.at(self.updaters, repeated, level[different].astype(np.uint8))
-        self.other_updater[repeated], self.other_update_site[repeated] = first[different], site
+        found = repeated, first[different], np.full(len(repeated), site)
+        last = second[different]
+        self._keep_other(self.other_updater, self.other_update_site, *found, last, now.per_block)
 
     def _against_readers(self, cells, ids, now: Now):
         reader, many = self.reader[cells], self.many[cells]
@@ -677,7 +684,7 @@ class GlobalRaces:
     def load(self, cells, ids, site, now: Now):
         per_block = now.per_block
         bad = self._against_writers(cells, ids, now)
-        self._note_rival(cells, ids, bad, np.zeros_like(bad))
+        self._note_rival(cells, ids, bad, np.zeros_like(bad), now)
         # A barrier of the block has ordered these earlier reads before all that follows.
         stale = (self.many[cells] == 1) & (self.read_epoch[cells] != now.epoch)
         self.many[cells[stale]] = 0
@@ -689,19 +696,31 @@ class GlobalRaces:
             same_block = other & ~elsewhere & ~before
             self.many[cells[same_block]] = np.maximum(self.many[cells[same_block]], 1)
             self.many[cells[elsewhere]] = 2
-            self._note_other_readers(cells[other], reader[other], self.read_site[cells[other]])
+            found = cells[other], reader[other], self.read_site[cells[other]]
+            self._keep_other(self.other_reader, self.other_read_site, *found, ids[other], per_block)
         self.reader[cells] = ids
         # Where another lane's number stands now, several lanes of this instruction read the element.
         several = self.reader[cells] != ids
         if several.any():
             self._several_at_once(cells[several], ids[several], per_block)
-            self._note_other_readers(cells[several], ids[several], site)
+            found = cells[several], ids[several], np.full(np.count_nonzero(several), site)
+            last = self.reader[cells[several]]
+            self._keep_other(self.other_reader, self.other_read_site, *found, last, per_block)
         self.read_site[cells] = site
         self.read_epoch[cells], self.read_clock[cells] = now.epoch, now.clock
         return bad
 
-    def _note_other_readers(self, cells, readers, sites):
-        self.other_reader[cells], self.other_read_site[cells] = readers, sites
+    @staticmethod
+    def _keep_other(threads, where, cells, others, sites, ids, per_block):
+        """Keep a second thread for these cells, beside the last one (``ids``).
+
+        It is one of another block if there is one. ``threads`` and ``where``: the second thread of each cell,
+        and its site.
+        """
+        block, kept = (ids - 1) // per_block, threads[cells]
+        far = (kept != GlobalRaces._NO_THREAD) & ((kept - 1) // per_block != block)
+        change = ((others - 1) // per_block != block) | ~far
+        threads[cells[change]], where[cells[change]] = others[change], sites[change]
 
     def _several_at_once(self, cells, ids, per_block):
         same = (self.reader[cells] - 1) // per_block == (ids - 1) // per_block

@@ -108,6 +108,24 @@ if __name__ == "__main__":
     assert "ran in forked processes" in told["notes"][0]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.parametrize("use", ["kernel[1, 1](np.zeros(8))", "kept = cuda.to_device(np.zeros(8))"])
+def test_a_process_forked_after_the_gpu_was_used_cannot_use_it(use, tmp_path):
+    source = f"""{KERNEL}
+import multiprocessing as mp
+
+def work(n):
+    cuda.device_array(8)
+
+if __name__ == "__main__":
+    {use}
+    with mp.get_context("fork").Pool(1) as pool:
+        pool.map(work, range(1))
+"""
+    done = run(tmp_path, source)
+    assert done.returncode == 1 and "CudaDriverError: CUDA initialized before forking" in done.stderr
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no signal.alarm")
 def test_the_exception_of_a_handler_reaches_the_program(tmp_path):
     source = f"""{KERNEL}
