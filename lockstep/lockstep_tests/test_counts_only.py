@@ -120,7 +120,7 @@ def affine_kernels(draw):
     return AffineKernel(source, grid, block, size, number(400, 430))
 
 
-@settings(max_examples=examples(50, one_in=3), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(34, one_in=2), deadline=None, suppress_health_check=list(HealthCheck))
 @given(affine_kernels())
 def test_affine_kernels(tmp_path_factory, affine):
     check_counts_only(

@@ -17,7 +17,7 @@ pytest.importorskip(
 SOUND = corpus.cases("sound")
 
 
-@settings(max_examples=examples(40, one_in=5), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(16, one_in=2), deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_kernels())
 def test_random_kernels(random_kernel):
     launch, plain, report, emulated = run_both(
@@ -34,7 +34,7 @@ def test_random_kernels(random_kernel):
     assert report.barriers == launch.barriers
 
 
-@settings(max_examples=examples(30, one_in=5), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12, one_in=2), deadline=None, suppress_health_check=list(HealthCheck))
 @given(careless_kernels())
 def test_findings_of_careless_kernels(careless):
     """Both find the same faults in the same arrays, and every reported race is between the lines it names."""

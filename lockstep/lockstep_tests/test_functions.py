@@ -74,7 +74,7 @@ def numba_type(operation, letters):
     return found.replace("bool_", "bool")
 
 
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=3, with_all=2)
 @pytest.mark.parametrize("name", ALL)
 def test_types_are_those_of_numba(name):
     function, operation = ALL[name]

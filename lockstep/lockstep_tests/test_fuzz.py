@@ -51,7 +51,7 @@ def check(wild: WildKernel):
 
 @settings(
     derandomize=True,
-    max_examples=examples(200, one_in=10),
+    max_examples=examples(80, one_in=4),
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
@@ -62,7 +62,7 @@ def test_any_kernel_runs_or_is_refused(drawn):
 
 @settings(
     derandomize=True,
-    max_examples=examples(100, one_in=10),
+    max_examples=examples(40, one_in=4),
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

@@ -119,7 +119,7 @@ class Clocks:
 @pytest.mark.parametrize("mbarriers", [False, True])
 def test_random_kernels_race_where_clocks_say_so(mbarriers):
     kernel, draw, outcomes = kernel_of(mbarriers), random.Random(1), set()
-    for _ in range(examples(150, one_in=6)):
+    for _ in range(examples(50, one_in=2)):
         steps, clocks = random_steps(draw, mbarriers), Clocks()
         blocks = range(BLOCKS)
         order = (

@@ -441,7 +441,7 @@ def written(seed):
     return writer.lines
 
 
-@pytest.mark.many(one_in=30, with_all=4)
+@pytest.mark.many(one_in=30, with_all=10)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_types_and_values_are_those_of_numba(seed):
     kernel, source = kernel_of(written(seed), seed)

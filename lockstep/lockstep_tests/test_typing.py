@@ -284,14 +284,14 @@ CORPUS = {
 }
 
 
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=3, with_all=2)
 @pytest.mark.parametrize("name", CORPUS)
 def test_float_types_of_the_corpus_line_by_line(name):
     case = CORPUS[name]
     compare_with_numba(case.kernel, case.grid, case.block, case.make_args(), case.shared_bytes)
 
 
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=3, with_all=2)
 @pytest.mark.parametrize("name", CORPUS)
 def test_float64_advice_where_numba_computes_in_float64(name):
     case = CORPUS[name]

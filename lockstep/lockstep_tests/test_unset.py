@@ -328,7 +328,7 @@ def check_random(seed, wide):
         np.testing.assert_array_equal(out, expected, text)
 
 
-@pytest.mark.many(one_in=40, with_all=4)
+@pytest.mark.many(one_in=40, with_all=10)
 @pytest.mark.parametrize("wide", [False, True], ids=["one_type", "several_types"])
 @pytest.mark.parametrize("narrow", [False, True], ids=["all_lanes", "few_lanes"])
 @pytest.mark.parametrize("seed", range(30))

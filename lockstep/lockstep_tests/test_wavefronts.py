@@ -17,7 +17,7 @@ MEASURED = Path(__file__).parents[1] / "recorded" / "shared_memory_wavefronts.cs
 WARP = 32
 OPS = st.sampled_from(["load", "store"])
 WIDTHS = st.sampled_from([32, 64, 128])
-MANY = settings(max_examples=examples(100, one_in=4))
+MANY = settings(max_examples=examples(50, one_in=2))
 
 
 def measured():

@@ -83,7 +83,7 @@ KEYWORDS = {
 }
 
 
-@pytest.mark.many(one_in=5, with_all=3)
+@pytest.mark.many(one_in=5, with_all=5)
 @pytest.mark.parametrize("what", ANYTHING)
 @pytest.mark.parametrize("exercise", check.exercises())
 def test_anything_gets_a_verdict(exercise, what):

@@ -49,7 +49,7 @@ def test_there_are_thirty_of_each_kind():
 
 @pytest.mark.compiler
 @pytest.mark.long
-@pytest.mark.many(one_in=96, with_all=12)
+@pytest.mark.many(one_in=96, with_all=24)
 @pytest.mark.parametrize(("exercise", "name"), CASES)
 def test_the_compiler_decides_where_it_is_installed(exercise, name):
     answer = answers_of(exercise)[name]
@@ -63,7 +63,7 @@ def test_the_compiler_decides_where_it_is_installed(exercise, name):
         assert verdict.where.startswith("Line ")
 
 
-@pytest.mark.many(one_in=24, with_all=8)
+@pytest.mark.many(one_in=24, with_all=12)
 @pytest.mark.parametrize(("exercise", "name"), CASES)
 def test_elsewhere_the_source_decides_alike(exercise, name, monkeypatch):
     monkeypatch.setattr(registers, "why_no_compiler", lambda: "It is not installed.")
@@ -169,7 +169,7 @@ def test_the_quiz_is_right_about_local_memory(elements, local_bytes, capability)
     assert (found.local_bytes, found.spilled_bytes) == (local_bytes, 0)
 
 
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=3, with_all=2)
 @pytest.mark.compiler
 @pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)])
 def test_the_kernel_as_handed_out_is_in_local_memory(capability):

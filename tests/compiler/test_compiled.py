@@ -78,7 +78,7 @@ def test_what_is_no_example_of_memory_is_compiled_for_a_copy_on_the_gpu():
     assert compiled(axpy, np.float32(2), X, read_only).text == compiled(axpy, *ARGUMENTS).text
 
 
-@pytest.mark.many(one_in=4)
+@pytest.mark.many(one_in=4, with_all=2)
 @pytest.mark.parametrize("capability", [(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0)])
 def test_every_compute_capability_of_the_course_compiles(capability):
     found = compiled(axpy, *ARGUMENTS, compute_capability=capability)
@@ -87,7 +87,7 @@ def test_every_compute_capability_of_the_course_compiles(capability):
     assert found.by_kind["global load"] == 2
 
 
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=3, with_all=3)
 @pytest.mark.parametrize("written", ["8.6", "sm_86", "86"])
 def test_compute_capabilities_may_be_written(written):
     assert compiled(axpy, *ARGUMENTS, compute_capability=written).compute_capability == (8, 6)

@@ -51,7 +51,7 @@ def test_each_row_names_what_compiled_it():
     assert TABLE["command"].str.startswith("gemm-course compile").all()
 
 
-@pytest.mark.many(one_in=4)
+@pytest.mark.many(one_in=4, with_all=2)
 @pytest.mark.parametrize(("stage", "capability"), EVERY, ids=IDS)
 def test_the_table_counts_the_instructions_that_are_recorded(stage, capability):
     found = recorded(stage, capability)
@@ -93,7 +93,7 @@ COMPILED = [case for place, case in enumerate(EVERY) if case[1] == (9, 0) or pla
 
 
 @pytest.mark.compiler
-@pytest.mark.many(one_in=48, with_all=3)
+@pytest.mark.many(one_in=48, with_all=6)
 @pytest.mark.parametrize(
     ("stage", "capability"), COMPILED, ids=[f"{stage.name} {shown(where)}" for stage, where in COMPILED]
 )

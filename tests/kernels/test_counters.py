@@ -216,7 +216,7 @@ def products_of_c(row, tiles, beta: bool) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.many(one_in=40, with_all=5)
+@pytest.mark.many(one_in=40, with_all=10)
 @pytest.mark.parametrize("case", recorded("ladder", MEASURED))
 def test_stages_of_the_ladder(case):
     row = recorded("ladder", MEASURED)[case]

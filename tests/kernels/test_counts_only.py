@@ -16,7 +16,7 @@ def matrices(stage, m, n, k, like, tiles=None):
     return stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0.5), C, tiles=tiles)
 
 
-@pytest.mark.many(one_in=64, with_all=3)
+@pytest.mark.many(one_in=64, with_all=8)
 @pytest.mark.parametrize("shape", [(70, 45, 37), (129, 100, 9)], ids=str)
 @pytest.mark.parametrize(
     "stage", [stage for stage in LADDER if not stage.shares], ids=lambda stage: stage.name

@@ -22,7 +22,7 @@ def small(name: str) -> dict[str, int]:
     return SMALL | more.get(name, {})
 
 
-@pytest.mark.many(one_in=8)
+@pytest.mark.many(one_in=8, with_all=2)
 @pytest.mark.parametrize("name", NAMES)
 def test_tiles_are_fetched_once_per_block_and_nothing_past_the_edges(name, emulated):
     m, n, k = 130, 150, 40
@@ -42,7 +42,7 @@ def test_results_leave_through_shared_memory_without_conflicts(name, emulated):
     assert (staged["wavefronts"] == staged["ideal_wavefronts"]).all()
 
 
-@pytest.mark.many(one_in=16, with_all=4)
+@pytest.mark.many(one_in=16, with_all=8)
 @pytest.mark.parametrize("blocks", [1, 3, 4, 7])
 @pytest.mark.parametrize("name", PERSISTENT)
 def test_persistent_blocks_share_all_tiles(name, blocks, emulated):
@@ -77,7 +77,7 @@ def test_only_wgmma_tma_stops_the_whole_block_in_every_step(name, emulated):
 
 
 @pytest.mark.long
-@pytest.mark.many(one_in=8, with_all=2)
+@pytest.mark.many(one_in=8, with_all=4)
 @pytest.mark.parametrize("name", NAMES[::-1])  # of which a quick run takes the first, not the slowest
 def test_a_large_problem_is_counted_without_running(name):
     """Every product once, and every tile fetched by every block that needs it."""

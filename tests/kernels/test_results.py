@@ -46,7 +46,7 @@ def small(stage) -> dict[str, int]:
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
 
-@pytest.mark.many(one_in=16, with_all=4)
+@pytest.mark.many(one_in=16, with_all=8)
 @ANY_STAGE
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
 def test_small_tiles_at_odd_shapes(stage, shape, emulated):
@@ -57,7 +57,7 @@ def test_small_tiles_at_odd_shapes(stage, shape, emulated):
         assert run.report.findings == []
 
 
-@pytest.mark.many(one_in=14, with_all=2)
+@pytest.mark.many(one_in=14, with_all=4)
 @ANY_STAGE
 def test_default_tiles_at_an_odd_shape(stage, emulated):
     run = emulated(stage, 141, 267, 23, alpha=0.5, beta=2.0)
@@ -78,7 +78,7 @@ def test_c_is_not_read_where_beta_is_zero(stage, emulated):
     assert emulated(stage, 33, 37, 5, tiles=small(stage)).loads("C") == 0
 
 
-@pytest.mark.many(one_in=4)
+@pytest.mark.many(one_in=4, with_all=2)
 @ANY_STAGE
 def test_the_arithmetic_is_one_fma_per_element_and_step(stage, emulated):
     """On a shape the tiles divide, nothing is computed twice and nothing in float64.
@@ -115,7 +115,7 @@ def test_padding_sets_the_rows_of_fragments_apart(pad, emulated):
     assert conflicts.to_dict() == {0: {"As": 8, "Bs": 8}, 8: {"As": 1, "Bs": 1}, 16: {"As": 2, "Bs": 2}}[pad]
 
 
-@pytest.mark.many(one_in=16)
+@pytest.mark.many(one_in=16, with_all=4)
 @pytest.mark.parametrize("bk", [32, 64])
 @pytest.mark.parametrize("wn", [32, 64])
 @pytest.mark.parametrize(

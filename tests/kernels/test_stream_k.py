@@ -28,7 +28,7 @@ def launched(launch):
     return emulate(launch.kernel, launch.grid, launch.block, *launch.arguments)
 
 
-@pytest.mark.many(one_in=16)
+@pytest.mark.many(one_in=16, with_all=2)
 @pytest.mark.parametrize("shape", [(250, 190, 200), (64, 64, 300), (640, 64, 33), (3, 5, 0), (129, 65, 230)])
 @pytest.mark.parametrize("blocks", [1, 5, 32])
 def test_all_launches_together_compute_c(shape, blocks):
@@ -103,7 +103,7 @@ SLIPS = {
 }
 
 
-@pytest.mark.many(one_in=16)
+@pytest.mark.many(one_in=16, with_all=2)
 @pytest.mark.parametrize("slip", SLIPS)
 def test_the_slip_is_found(slip, tmp_path):
     change, kind = SLIPS[slip]

@@ -33,7 +33,7 @@ def launched(launch):
     )
 
 
-@pytest.mark.many(one_in=16, with_all=4)
+@pytest.mark.many(one_in=16, with_all=8)
 @pytest.mark.parametrize("shape", [(250, 130, 140), (100, 100, 400), (129, 133, 0), (260, 139, 65)])
 @pytest.mark.parametrize(("blocks", "waves"), [(1, 0), (3, 0), (3, 1), (7, 1)])
 def test_both_launches_together_compute_c(shape, blocks, waves, monkeypatch):

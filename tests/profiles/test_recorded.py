@@ -40,7 +40,7 @@ def named(case) -> str:
     return f"{gpu} {row['file'].removesuffix(SUFFIX)}"
 
 
-every_profile = [pytest.mark.many(one_in=4), pytest.mark.parametrize("case", ROWS, ids=named)]
+every_profile = [pytest.mark.many(one_in=4, with_all=2), pytest.mark.parametrize("case", ROWS, ids=named)]
 
 
 def on_every_profile(test):
@@ -153,7 +153,7 @@ def test_every_line_with_instructions_can_be_shown(case):
         assert not one.file or one.line in found.sources[one.file]
 
 
-@pytest.mark.many(one_in=8, with_all=3)
+@pytest.mark.many(one_in=8, with_all=6)
 @pytest.mark.parametrize("case", FP32, ids=named)
 def test_lines_multiply_and_add_as_often_as_in_the_emulator(case):
     _, row = case

@@ -87,7 +87,7 @@ def drawn(made, on=None):
     return made.picture(state if on is None else state | {"on": on})
 
 
-@pytest.mark.many(one_in=5)
+@pytest.mark.many(one_in=5, with_all=2)
 @pytest.mark.parametrize("name", EVERY)
 def test_with_one_gpu_there_is_nothing_to_choose(name, shown):
     made = EVERY[name]()
@@ -95,7 +95,7 @@ def test_with_one_gpu_there_is_nothing_to_choose(name, shown):
     assert drawn(made).alt == drawn(EVERY[name](on="h200")).alt
 
 
-@pytest.mark.many(one_in=5)
+@pytest.mark.many(one_in=5, with_all=2)
 @pytest.mark.parametrize("name", ALL)
 def test_another_gpu_that_was_measured_is_shown(name, made_up):
     """In the control beside the H200, and by ``on``."""
@@ -205,7 +205,7 @@ def test_what_was_not_measured_says_what_measures_it(made_up, tmp_path):
     assert "not measured on the Made-up GPU 2" in drawn(see.vectorized_peers("v02", on=folder)).alt
 
 
-@pytest.mark.many(one_in=5)
+@pytest.mark.many(one_in=5, with_all=2)
 @pytest.mark.parametrize("name", EVERY)
 def test_an_unknown_name_lists_those_that_there_are(name, made_up):
     with pytest.raises(ValueError, match="called rtx_1 were found; there are h200, made_up_1"):
@@ -265,7 +265,7 @@ WITH_TILES = {
 }
 
 
-@pytest.mark.many(one_in=5)
+@pytest.mark.many(one_in=5, with_all=2)
 @pytest.mark.parametrize("name", [*EVERY, *WITH_TILES])
 def test_the_browser_can_ask_for_every_gpu(name, both, made_up, monkeypatch):
     """By the call as it is written down, so that no cell has to have been run."""

@@ -170,7 +170,7 @@ def test_lines_that_the_sources_lack_are_shown_without_text():
     ]
 
 
-@pytest.mark.many(one_in=9)
+@pytest.mark.many(one_in=9, with_all=3)
 @pytest.mark.parametrize("row", records.profiles().to_dict("records"), ids=lambda row: row["file"])
 def test_every_recorded_profile_is_shown_in_full(row):
     tiles = records.parse_tiles(row["tiles"])
@@ -238,7 +238,7 @@ def test_a_stage_that_is_not_there_is_a_sentence():
 
 
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
-@pytest.mark.many(one_in=7)
+@pytest.mark.many(one_in=7, with_all=3)
 def test_every_instruction_of_a_stage_is_at_its_line(stage):
     skip_unmeasured(stage, MACHINE_CODE)
     code = recorded(stage, (9, 0))
