@@ -6,7 +6,7 @@ The references are NumPy and plain loops over the threads.
 import numba
 import numpy as np
 import pytest
-from numba import cuda, float32
+from numba import cuda, float32, float64, uint8
 
 from lockstep import EmulatorError, KernelTypeError, LaunchError, emulate
 from lockstep_tests.corpus import ramp, zeros
@@ -590,3 +590,20 @@ def test_an_integer_that_does_not_fit_is_stored_with_its_low_bits(dtype, number)
 def test_arrays_in_place_of_the_grid_are_told_apart_and_not_printed():
     with pytest.raises(LaunchError, match=r"not an array: emulate\(kernel, grid, block, arguments"):
         emulate(lambda a, out: None, np.arange(120), np.zeros(120))
+
+
+@cuda.jit
+def dynamic_memory_of_two_types(out):
+    doubles = cuda.shared.array(0, float64)
+    tail = cuda.shared.array(0, uint8)[8 * 2 :]
+    doubles[1] = 7
+    tail[tail.size - 1] = 5
+    out[0], out[1] = doubles.size, tail.size
+    out[2], out[3] = doubles[1], tail[tail.size - 1]
+
+
+@pytest.mark.parametrize("size", [17, 19, 24, 419])
+def test_dynamic_memory_has_as_many_elements_of_each_type_as_fit(size):
+    out = np.zeros(4, np.int64)
+    assert emulate(dynamic_memory_of_two_types, 1, 1, out, shared_bytes=size).ok
+    assert out.tolist() == [size // 8, size - 16, 7, 5]

@@ -558,3 +558,24 @@ def test_types_are_found_again_where_a_constant_or_an_argument_differs(monkeypat
             passes.clear()
     assert found == [["float64"], ["float32"], ["float64"], ["float64"]] * 2
     assert not passes  # what is known from an equal launch is not found again
+
+
+@cuda.jit
+def mixed_signs(unsigned, signed, out):
+    i = cuda.grid(1)
+    u, s = unsigned[i], signed[i]
+    out[i, 0], out[i, 1], out[i, 2] = u >= s, u == s, u < s
+    out[i, 3], out[i, 4] = u < 1721142608025344990, s in (u, u)
+    out[i, 5], out[i, 6] = u > np.int32(-1), u > np.uint8(1)
+
+
+def test_uint64_and_a_signed_integer_are_compared_as_float64():
+    """Numba converts both. Two of these numbers differ, and are one float64."""
+    unsigned = np.array([1721142608025344941, 2**64 - 1, 3], np.uint64)
+    signed = np.array([1721142608025344990, -1, 3])
+    out = np.zeros((3, 7), np.int32)
+    assert emulate(mixed_signs, 1, 3, unsigned, signed, out).ok
+    u, s = unsigned.astype(float), signed.astype(float)
+    wanted = [u >= s, u == s, u < s, u < 1721142608025344990.0, u == s, u > -1, unsigned > 1]
+    assert out.tolist() == np.array(wanted, np.int32).T.tolist()
+    assert (out[0, :2] == 1).all()

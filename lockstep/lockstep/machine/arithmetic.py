@@ -204,7 +204,7 @@ class Arithmetic:
     # ---- comparisons and logic ----
 
     def compare(self, op, a, b):
-        if self._integers(a, b):
+        if self._integers(a, b) and not _compares_as_floats(a, b):
             outcome = lanes.compare(op, a, b)
             if self.log is not None:
                 self.log.note_comparison(op, a, b, outcome)
@@ -214,7 +214,7 @@ class Arithmetic:
         if op in ("==", "!=") and (a is None or b is None):
             return (a is b) == (op == "==")
         # _dtype refuses a value that is not a number.
-        dtype = promote(self._dtype(a), self._dtype(b))
+        dtype = FLOAT64 if _compares_as_floats(a, b) else promote(self._dtype(a), self._dtype(b))
         if op not in ("==", "!="):
             require_real(dtype, op)
         if isinstance(a, Unknown) or isinstance(b, Unknown):
@@ -470,6 +470,18 @@ class Arithmetic:
             return
         for part, times in FLOP[name]:
             self.count_arithmetic(site, part, component(dtype), times)
+
+
+def _compares_as_floats(a, b) -> bool:
+    """Tell whether Numba compares two integers as float64, as it does an uint64 and a signed one.
+
+    With a number that float64 holds exactly, as most constants are, this makes no difference.
+    """
+    for number in (a, b):
+        if type(number) is int and -(2**53) <= number <= 2**53:
+            return False
+    first, second = getattr(a, "dtype", INT64), getattr(b, "dtype", INT64)
+    return first != second and UINT64 in (first, second) and "i" in (first.kind, second.kind)
 
 
 def require_fit(given: np.dtype, wanted: np.dtype):

@@ -9,6 +9,9 @@ from lockstep.limits import MAX_LOCAL_BYTES, MAX_STATIC_SHARED_BYTES
 from lockstep.memory.records import RecordArray, records_in, units_of
 from lockstep.memory.storage import DeviceArray, LocalStorage, SharedStorage
 
+# An element has at most this many bytes.
+_LARGEST = 16
+
 
 class Declarations:
     """The part of the machine that makes the arrays that a kernel declares."""
@@ -43,23 +46,26 @@ class Declarations:
             )
 
     def _dynamic_array(self, site, dtype, alignment):
+        """Return the dynamic shared memory as an array of as many elements as fit whole.
+
+        The storage behind it is longer where the launch asks for an odd number of bytes, so that elements of
+        every size fit into it.
+        """
         array = self.chunk.shared_arrays.get("dynamic")
         if array is None:
-            length = self.dynamic_shared // dtype.itemsize
+            length = -(-self.dynamic_shared // _LARGEST) * _LARGEST // dtype.itemsize
             array = self.chunk.shared_arrays["dynamic"] = self._declare(SharedStorage, site, (length,), dtype)
             array.storage.alignment = alignment or dtype.itemsize
-        return array if array.dtype == dtype else self._dynamic_as(site, array, dtype)
+        if array.dtype != dtype:
+            array = self._dynamic_as(site, array, dtype)
+        whole = self.dynamic_shared // dtype.itemsize
+        return array if array.shape == (whole,) else array.changed(shape=(whole,))
 
     def _dynamic_as(self, site, array, dtype):
         """Return the dynamic shared memory with elements of another dtype. It is the same memory."""
         if self.warp_by_warp:
             raise KernelTypeError(
                 "where warps wait for each other, the emulator supports one dtype for dynamic shared memory"
-            )
-        if array.storage.block.nbytes % dtype.itemsize:
-            raise KernelTypeError(
-                f"dynamic shared memory of {array.storage.block.nbytes:,} bytes cannot be used as "
-                f"{array.dtype} and as {dtype}: ask for a multiple of {dtype.itemsize} bytes at the launch"
             )
         storage = array.storage.retyped(dtype)
         return DeviceArray(self.sites[site].op, storage, dtype, storage.shape)
