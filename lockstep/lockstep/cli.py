@@ -81,7 +81,8 @@ def _as_data(outcome) -> dict:
 
 
 def _tell(outcome) -> None:
-    sys.stdout.flush()
+    if not sys.stdout.closed:
+        sys.stdout.flush()
     if outcome.stopped:
         print(outcome.stopped, file=sys.stderr)
     print(f"\n{outcome.session}", file=sys.stderr)

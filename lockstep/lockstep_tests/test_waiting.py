@@ -504,3 +504,27 @@ def test_accesses_wholly_out_of_bounds_where_threads_wait(load):
 
     report = emulate(kernel, 2, 1, np.zeros(1, np.int32), np.zeros(5, np.int32))
     assert [finding.kind for finding in report.errors] == ["out_of_bounds"]
+
+
+@cuda.jit
+def each_block_waits_for_the_next(ready, out):
+    big = cuda.shared.array(12288, float32)
+    b = cuda.blockIdx.x
+    big[0] = b
+    if b + 1 < cuda.gridDim.x:
+        while cuda.atomic.add(ready, b + 1, 0) == 0:
+            pass
+    out[b] = big[0]
+    cuda.atomic.add(ready, b, 1)
+
+
+def test_arrays_of_fixed_shape_take_room_for_blocks():
+    """A T4 has 64 KB of shared memory in each of 40 multiprocessors, so each holds one block of 48 KB."""
+    for blocks in (40, 45):
+        ready, out = np.zeros(blocks, np.int32), np.zeros(blocks)
+        if blocks == 40:
+            assert emulate(each_block_waits_for_the_next, blocks, 1, ready, out, gpu="t4").ok
+            assert out.tolist() == list(range(blocks))
+        else:
+            with pytest.raises(Deadlock, match="5 of the 45 blocks have not begun, because a GPU holds 40"):
+                emulate(each_block_waits_for_the_next, blocks, 1, ready, out, gpu="t4")

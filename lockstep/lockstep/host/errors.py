@@ -11,7 +11,7 @@ from lockstep.errors import DEBUG, EmulatorError, LaunchError, UnsupportedKernel
 from lockstep.launching.faults import frames_where
 
 # The driver has these numbers for its errors.
-INVALID_VALUE, OUT_OF_MEMORY, INVALID_HANDLE = 1, 2, 400
+INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_HANDLE = 1, 2, 3, 400
 
 
 class UnsupportedCall(UnsupportedKernel, NotImplementedError):

@@ -5,6 +5,7 @@ import contextlib
 import importlib.util
 import runpy
 import sys
+import sysconfig
 import traceback
 import types
 import zipfile
@@ -16,10 +17,11 @@ from lockstep.errors import EmulatorError
 from lockstep.launching.launch import LOOP_SECONDS
 from lockstep.limits import Profile
 
+from .patience import Patience
 from .session import Session, emulated
 from .summary import short
 
-FAILED = 1
+FAILED, INTERRUPTED = 1, 130
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,14 @@ def run_program(
 ) -> Outcome:
     """Run the file ``target``, or with ``module`` the module of that name, with these arguments.
 
-    The program prints to the standard output and error as usual. Raises LaunchError for an unknown GPU, and
-    KeyboardInterrupt if the user interrupts the program.
+    The program prints to the standard output and error as usual; of a long launch the standard error tells
+    where it is. Raises LaunchError for an unknown GPU.
     """
-    with emulated(gpu, loop_seconds=loop_seconds) as session, _as_started(target, arguments, module):
+    with (
+        emulated(gpu, loop_seconds=loop_seconds) as session,
+        Patience(session),
+        _as_started(target, arguments, module),
+    ):
         try:
             if module and importlib.util.find_spec(target) is None:
                 return Outcome(session, FAILED, f"there is no module named {target}")
@@ -68,6 +74,8 @@ def run_program(
             return Outcome(session, FAILED, str(error))
         except EmulatorError as error:
             return Outcome(session, FAILED, _sentence(error))
+        except KeyboardInterrupt as error:
+            return Outcome(session, INTERRUPTED, _interruption(error))
         except Exception as error:
             return Outcome(session, FAILED, "".join(traceback.format_exception(_of_program(error))).rstrip())
     return Outcome(session, 0)
@@ -123,12 +131,26 @@ def _exit(code: object) -> tuple[int, str | None]:
     return (code, None) if isinstance(code, int) else (FAILED, str(code))
 
 
+def _interruption(error: KeyboardInterrupt) -> str:
+    where = _place(error)
+    return f"The program was interrupted{f' in {where}' if where else ''}."
+
+
 def _sentence(error: EmulatorError) -> str:
     """Return the emulator's message, with the line of the program at which the error was raised."""
     if hasattr(error, "line"):
         return str(error).replace(error.filename, short(error.filename))
+    where = _place(error)
+    return f"{where}: {error}" if where else str(error)
+
+
+def _place(error: BaseException) -> str:
+    """Return the program's innermost place in a traceback, and not a library's if it can be."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
-    return f"{short(frames[-1].filename)}, line {frames[-1].lineno}: {error}" if frames else str(error)
+    libraries = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
+    others = (*libraries, "<")  # A named tuple's own functions come from "<string>".
+    frames = [frame for frame in frames if not frame.filename.startswith(others)] or frames
+    return f"{short(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
 
 
 def _of_program(error: Exception) -> Exception:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from . import replacing, state, summary
 from .devices import Context, Device
 from .errors import INVALID_VALUE, DriverError
 from .heap import Heap
+from .patience import Running
 from .workers import Workers
 
 _OF_NUMBA = {*cuda.__path__, *kernels.__path__}
@@ -107,6 +109,7 @@ class Session:
         self.step_limit, self.loop_seconds = step_limit, loop_seconds
         self.launches: list[Launch] = []
         self.stopped: list[StoppedLaunch] = []
+        self.running: Running | None = None
         self.workers = Workers()
         # `times_read` tells whether the program asked for the time between events.
         self.times_read = False
@@ -126,7 +129,9 @@ class Session:
         grid, block = configured.griddim, configured.blockdim
         limits = {"gpu": self.gpu, "step_limit": self.step_limit, "loop_seconds": self.loop_seconds}
         debug = bool(configured.dispatcher.targetoptions.get("debug"))
+        kernel = _named(function)
         with self._one_at_a_time:
+            self.running = Running(kernel, time.monotonic())
             try:
                 report = emulate(
                     function,
@@ -140,13 +145,16 @@ class Session:
                 )
             except LimitExceeded as error:
                 raise DriverError(INVALID_VALUE, str(error)) from None
-            except KernelStopped as error:
-                what = (*_named(function), launched_in, grid, block)
-                self.stopped.append(StoppedLaunch(*what, error.findings, str(error)))
+            except (KernelStopped, KeyboardInterrupt) as error:
+                what = (*kernel, launched_in, grid, block)
+                findings, why = getattr(error, "findings", ()), str(error) or "it was interrupted"
+                self.stopped.append(StoppedLaunch(*what, findings, why))
                 self.workers.tell(self.stopped[-1:], found_in)
                 raise
+            finally:
+                self.running = None
             fixed = report.shared_bytes - configured.sharedmem
-            self.launches.append(Launch(*_named(function), launched_in, grid, block, fixed, report))
+            self.launches.append(Launch(*kernel, launched_in, grid, block, fixed, report))
             self.workers.tell(self.launches[-1:], found_in)
 
     def fixed_shared_bytes(self, function: Callable) -> int:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from numba.cuda.cudadrv.error import CudaDriverError
+from .errors import NOT_INITIALIZED, DriverError
 
 _all: "weakref.WeakSet[Workers]" = weakref.WeakSet()
 
@@ -29,14 +29,15 @@ class Workers:
     def use_gpu(self):
         """Note that this process uses the GPU.
 
-        Raises CudaDriverError in a process that was forked after another had used it.
+        Raises DriverError in a process that was forked after another had used it.
         """
         if self._user is None:
             self._user = os.getpid()
         if self._user != os.getpid():
-            raise CudaDriverError(
+            raise DriverError(
+                NOT_INITIALIZED,
                 "CUDA initialized before forking: the process that forked this one had used the GPU already. "
-                "Use it in the forked processes only, or start them with `spawn`"
+                "Use it in the forked processes only, or start them with `spawn`",
             )
 
     def prepare(self):

@@ -1,6 +1,7 @@
 """Launches a kernel: checks everything, runs it chunk by chunk of blocks, writes the results at the end."""
 
 import inspect
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -63,6 +64,8 @@ MAX_RECURSION = 200
 _FLOAT64 = (np.dtype(np.float64), np.dtype(np.complex128))
 # The emulator may use MEMORY_LIMIT bytes for copies of arrays and for shadow memory.
 MEMORY_LIMIT = 4 << 30
+# Even a kernel of one line takes a minute for MOST_THREADS threads.
+MOST_THREADS = 1 << 31
 
 
 def emulate(
@@ -144,7 +147,7 @@ def emulate(
         launch = Launch(function, declared, grid, block, args, options)
         try:
             report = launch.run()
-        except KernelStopped as stopped:
+        except (KernelStopped, KeyboardInterrupt) as stopped:
             stopped.findings = launch.found_so_far()
             raise
     for callee in launch.bound.callees:
@@ -456,6 +459,8 @@ class Launch:
         self.gpu = profile(options.gpu)
         self.shared_bytes = _check_limits(self.grid, self.block, options.shared_bytes, self.gpu)
         self.counts_only, self.watch = options.counts_only, options.watch
+        self._check_number_of_threads()
+        self.findings: FindingsOfProgram | None = None
         self.progress = options.progress
         self.step_limit, self.loop_seconds = options.step_limit, options.loop_seconds
         self.strict, self.debug = options.strict, options.debug
@@ -469,6 +474,15 @@ class Launch:
             raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
         self.lower_bound: LowerBound | None = None
         self.needed = self._surely_needed() if options.as_compiled else None
+
+    def _check_number_of_threads(self):
+        threads = math.prod(self.grid) * math.prod(self.block)
+        if threads > MOST_THREADS and not self.counts_only:
+            raise LaunchError(
+                f"{threads:,} threads are too many to emulate, and {MOST_THREADS:,} are the most: launch "
+                "fewer blocks, each of which may do more in a loop; or count the accesses of all with "
+                "emulate(..., counts_only=True)"
+            )
 
     def _check_constants(self):
         """Refuse more constant memory than there is. Compiled code has a copy for each place that reads."""
@@ -582,6 +596,8 @@ class Launch:
 
     def found_so_far(self) -> tuple:
         """Return the findings of a launch that was stopped, each with its file."""
+        if self.findings is None:
+            return ()
         found = self.findings.listed()
         return tuple(replace(one, file=one.file or self.bound.sites[one.site].file) for one in found)
 
@@ -680,10 +696,15 @@ class Launch:
     def _run_units(self, units):
         """Run the launch in units, which wait for each other."""
         machine, (rows, columns) = self.machine, (1, 1)
-        room = self.gpu.resident_blocks(self.block[0] * self.block[1] * self.block[2], self.shared_bytes)
         if units == CHUNKS:
             rows, columns = self._chunk_shape()
-            room = self.grid[0] * self.grid[1] * self.grid[2]
+        all_blocks, threads = math.prod(self.grid), math.prod(self.block)
+
+        def room():
+            if units == CHUNKS:
+                return all_blocks
+            return self.gpu.resident_blocks(threads, self.shared_bytes + machine.static_shared_bytes())
+
         places = list(chunks(self.grid, rows, columns))
         progress = self._begin()
 

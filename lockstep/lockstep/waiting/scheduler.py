@@ -115,10 +115,10 @@ class _LaunchOver(BaseException):
 class Scheduler:
     """A scheduler that runs the units of blocks, each by ``call()``, and lets them wait for each other.
 
-    ``room``: how many blocks may be under way at the same time; ``ended()``: what to do after each block.
+    ``room()``: how many blocks may be under way at the same time; ``ended()``: what to do after each block.
     """
 
-    def __init__(self, machine, call, blocks, room=1, ended=lambda: None):
+    def __init__(self, machine, call, blocks, room=lambda: 1, ended=lambda: None):
         self.machine, self.call, self.ended = machine, call, ended
         self.coming = list(reversed(blocks))
         self.room, self.total = room, len(blocks)
@@ -262,7 +262,7 @@ class Scheduler:
             for unit in block.waiting if block is not here else ():
                 if unit.can_continue():
                     return unit
-        if self.coming and len(self.under_way) < self.room:
+        if self.coming and len(self.under_way) < self.room():
             return self.begin_block()
         return next((unit for block in self.under_way for unit in block.waiting if unit.patient), None)
 
@@ -445,7 +445,7 @@ class Scheduler:
         if self.coming and self.total > 1:
             parts.append(
                 f"{len(self.coming)} of the {self.total} blocks have not begun, because a GPU holds "
-                f"{self.room} of them at a time"
+                f"{self.room()} of them at a time"
             )
         who = "warp of the block" if self.machine.asynchronous else "thread"
         return f"No {who} can continue, so a GPU would hang: " + "; ".join(parts) + "."

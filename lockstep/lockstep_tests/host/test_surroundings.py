@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 
@@ -123,7 +125,7 @@ if __name__ == "__main__":
         pool.map(work, range(1))
 """
     done = run(tmp_path, source)
-    assert done.returncode == 1 and "CudaDriverError: CUDA initialized before forking" in done.stderr
+    assert done.returncode == 1 and "CUDA initialized before forking" in done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no signal.alarm")
@@ -225,3 +227,51 @@ def test_after_a_stop_the_summary_tells_what_was_launched_and_found(end, tmp_pat
     assert "out_of_bounds" in {one["kind"] for one in told["findings"]}
     done = run(tmp_path, source, "--loop-seconds", "0.2")
     assert "1 launch of 1 kernel" in done.stderr and "was stopped before its end" in done.stderr
+
+
+LONG = """
+import numpy as np
+from numba import cuda
+
+@cuda.jit
+def sums(x):
+    for i in range(100_000):
+        for j in range(100_000):
+            x[j % 8] += 1.0
+
+sums[1, 1](np.zeros(8))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other interruptions")
+def test_a_long_launch_says_where_it_is_and_can_be_interrupted(tmp_path):
+    (tmp_path / "program.py").write_text(LONG)
+    command = [sys.executable, "-c", SOON]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    said = running.stderr.readline()
+    assert re.match(
+        r"sums \(program\.py:5\) has run for \d+ s( and is in line [6-9])?\. Ctrl-C stops it", said
+    )
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=60)[1]
+    assert "The program was interrupted in program.py, line" in said
+    assert "A launch of sums (program.py:5) was stopped before its end" in said
+    assert running.returncode == 130
+
+
+SOON = """
+import lockstep.cli
+from lockstep.host import patience
+patience.Patience.__init__.__defaults__ = (0.5, None)
+lockstep.cli.main(["program.py"])
+"""
+
+
+def test_more_threads_than_can_be_emulated_are_refused_at_once(tmp_path):
+    done = run(tmp_path, f"{KERNEL}\nkernel[2**31 - 1, 1024](np.zeros(8))\n")
+    assert done.returncode == 1 and "2,199,023,254,528 threads are too many to emulate" in done.stderr
+
+
+def test_a_program_may_close_its_output(tmp_path):
+    done = run(tmp_path, "import sys\nsys.stdout.close()\n")
+    assert done.returncode == 0 and "no kernel was launched" in done.stderr and "Traceback" not in done.stderr
