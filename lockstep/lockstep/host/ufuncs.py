@@ -15,7 +15,7 @@ from lockstep.library import signatures as signed
 
 from .arrays import DeviceNDArray, device_array, is_on_device, memory_of
 from .errors import unsupported
-from .kernels import Kernel, full_block
+from .kernels import Kernel
 
 KERNEL = """\
 def {name}({inputs}, out):
@@ -56,9 +56,7 @@ class Ufunc:
         shape = np.broadcast_shapes(*(array.shape for array in inputs))
         target = device_array(shape, result)
         copies = [_flat(array, shape, dtype) for array, dtype in zip(inputs, dtypes)]
-        blocks = -(-target.size // full_block())
-        if target.size:
-            self._kernel.configure(blocks, full_block(), stream)(*copies, target.ravel())
+        self._kernel.forall(target.size, stream=stream)(*copies, target.ravel())
         if out is not None:
             (memory_of(out) if is_on_device(out) else out)[...] = target.memory
             return out
