@@ -1,6 +1,7 @@
 """Defines the host side's errors: numba.cuda's kinds of errors, with a sentence and the program's line."""
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -60,6 +61,12 @@ def refusing(sentence: str) -> Callable:
         raise unsupported(sentence)
 
     return refuse
+
+
+@functools.cache
+def launch_error(kind: type[Exception]) -> type[LaunchError]:
+    """Return a class of launch errors that is also of the kind that numba.cuda raises there."""
+    return type(kind.__name__, (LaunchError, kind), {})
 
 
 def place() -> tuple[str, int]:

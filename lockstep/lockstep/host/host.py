@@ -53,7 +53,12 @@ REFUSED = {
 
 def _guvectorize(*signatures: Any, **options: Any) -> Callable:
     """Return a decorator whose function is refused when it is called. A definition alone does no harm."""
-    return lambda function: functools.wraps(function)(refusing(REFUSED["guvectorize"]))
+
+    def refused(function: Callable) -> Callable:
+        ufuncs.check_general_options(options)
+        return functools.wraps(function)(refusing(REFUSED["guvectorize"]))
+
+    return refused
 
 
 NAMES |= {name: refusing(sentence) for name, sentence in REFUSED.items()} | {"guvectorize": _guvectorize}

@@ -40,6 +40,8 @@ COMPILED = (
 # These attributes tell of compiled code too. As they are not called, it is reading them that is refused.
 ATTRIBUTES = ("stats", "nopython_signatures")
 OF_DISPATCHERS = (*COMPILED, *ATTRIBUTES, "call", "doc", "func_code", "disable_compile")
+# A ufunc's kernel keeps the program's function of elements in this attribute.
+OF_ELEMENTS = "_lockstep_of_elements"
 
 
 def jit(func_or_sig: Any = None, device: bool = False, **options: Any) -> Any:
