@@ -350,7 +350,11 @@ def test_the_host_side():
         fresh = cuda.device_array_like(there)
         assert fresh.dtype == x.dtype and np.isnan(fresh.copy_to_host().imag).all()
         assert np.isnan(cuda.managed_array(3, np.complex128).imag).all()
-        product = vectorize(["complex64(complex64, float32)"], target="cuda")(lambda a, b: a * b)
+
+        @vectorize(["complex64(complex64, float32)"], target="cuda")
+        def product(a, b):
+            return a * b
+
         half = np.full(100, 0.5, np.float32)
         np.testing.assert_array_equal(product(there, half).copy_to_host(), x / 2)
         total = cuda.reduce(lambda a, b: a + b)(there)

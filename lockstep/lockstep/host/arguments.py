@@ -1,12 +1,15 @@
 """Copies a launch's host arrays to the device before the kernel runs, and back afterwards."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numba import typeof
+from numba.core.errors import NumbaError
 
 from lockstep.launching.launch import refuse_masked
 
-from .arrays import DeviceRecord, as_cuda_array, auto_device, is_on_device, memory_of
+from .arrays import DeviceRecord, as_cuda_array, auto_device, is_cuda_array, is_on_device, memory_of
 from .streams import default_stream
 
 
@@ -17,6 +20,10 @@ class ArgumentHint:
 
     def __init__(self, value):
         self.value = value
+
+    @property
+    def _numba_type_(self):
+        return type_of(self.value)
 
 
 class In(ArgumentHint):
@@ -52,10 +59,22 @@ def on_device(value, back: list[Callable[[], None]]):
     return as_cuda_array(value).memory if hasattr(value, "__cuda_array_interface__") else value
 
 
+def type_of(value) -> Any:
+    """Return the Numba type of an argument, or its Python type if Numba cannot take it."""
+    if is_cuda_array(value) and not is_on_device(value):
+        value = as_cuda_array(value)
+    try:
+        return typeof(value)
+    except (ValueError, TypeError, NumbaError):
+        return type(value)
+
+
 def _copied(hint: ArgumentHint, back: list[Callable[[], None]]) -> np.ndarray:
     host = hint.value
     if not isinstance(host, np.ndarray):
         return on_device(host, back)
+    if host.dtype.hasobject:
+        return host  # No device memory holds Python objects. The launch refuses them, by the argument's name.
     device, _ = auto_device(host, copy=hint.copied_in)
     memory = device.memory
     if not host.flags.writeable:
@@ -67,9 +86,7 @@ def _copied(hint: ArgumentHint, back: list[Callable[[], None]]) -> np.ndarray:
 
 def through_extensions(extensions, value, back: list[Callable[[], None]]):
     """Pass an argument through the extensions of ``cuda.jit(extensions=...)``, the last one first."""
-    from numba import typeof
-
-    kind = typeof(value) if extensions else None
+    kind = type_of(value) if extensions else None
     for extension in reversed(extensions):
         kind, value = extension.prepare_args(kind, value, stream=default_stream(), retr=back)
     return value

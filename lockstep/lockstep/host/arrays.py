@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .errors import unsupported
+from .errors import missing, unsupported
 from .state import current
+
+NOT_SHARED = "the emulator shares no device memory between processes (get_ipc_handle)"
 
 
 class DeviceNDArray:
@@ -178,7 +180,7 @@ class DeviceNDArray:
         return self.memory.flags.f_contiguous
 
     def get_ipc_handle(self):
-        raise unsupported("the emulator shares no device memory between processes (get_ipc_handle)")
+        raise unsupported(NOT_SHARED)
 
     def _like(self, memory: np.ndarray) -> "DeviceNDArray":
         return DeviceNDArray.of(memory, self.stream)
@@ -218,7 +220,7 @@ class MemoryPointer:
     def __getattr__(self, name: str):
         if name.startswith("_"):
             raise AttributeError(name)
-        raise unsupported(f"the emulator does not support {name} of a pointer to device memory")
+        raise missing(f"the emulator does not support {name} of a pointer to device memory")
 
 
 class SharedWithHost(np.ndarray):
@@ -236,6 +238,9 @@ class SharedWithHost(np.ndarray):
 
     def copy_to_device(self, ary, stream=0) -> None:
         DeviceNDArray.of(memory_of(self)).copy_to_device(ary)
+
+    def get_ipc_handle(self):
+        raise unsupported(NOT_SHARED)
 
 
 def is_on_device(value) -> bool:

@@ -14,11 +14,20 @@ from lockstep.limits import (
 )
 
 from . import streams
-from .errors import unsupported
+from .errors import missing, refusing
 from .state import current
 
 MemoryInfo = namedtuple("MemoryInfo", "free,total")
 WARP = 32
+# The emulated GPU has the version of CUDA, of the driver and of the toolkit, that the H200 had whose counts
+# are on record.
+CUDA_VERSION = (13, 0)
+# These methods of numba.cuda's context are refused when they are called.
+OF_CONTEXTS = (
+    *("can_access_peer", "enable_peer_access", "create_module_image", "create_module_ptx", "unload_module"),
+    *("get_active_blocks_per_multiprocessor", "get_max_potential_block_size", "memalloc", "memallocmanaged"),
+    *("memhostalloc", "mempin", "get_ipc_handle", "open_ipc_handle"),
+)
 
 
 class Device:
@@ -88,11 +97,36 @@ def _attributes(profile: Profile) -> dict[str, int]:
     }
 
 
+class Deallocations:
+    """The memory that waits to be freed. There is none: memory is free once nothing refers to it."""
+
+    def __init__(self) -> None:
+        self._disabled = 0
+
+    def __len__(self) -> int:
+        return 0
+
+    def clear(self) -> None:
+        """Do nothing, because nothing is pending."""
+
+    @contextlib.contextmanager
+    def disable(self) -> Iterator[None]:
+        self._disabled += 1
+        try:
+            yield
+        finally:
+            self._disabled -= 1
+
+    @property
+    def is_disabled(self) -> bool:
+        return self._disabled > 0
+
+
 class Context:
     """The object that numba.cuda calls the current context."""
 
     def __init__(self, device: Device):
-        self.device = device
+        self.device, self.deallocations = device, Deallocations()
 
     def get_memory_info(self) -> MemoryInfo:
         """Return the free and the total memory in bytes."""
@@ -103,6 +137,7 @@ class Context:
     get_default_stream = staticmethod(streams.default_stream)
     get_legacy_default_stream = staticmethod(streams.legacy_default_stream)
     get_per_thread_default_stream = staticmethod(streams.per_thread_default_stream)
+    create_external_stream = staticmethod(streams.external_stream)
     create_event = staticmethod(streams.event)
 
     def synchronize(self) -> None:
@@ -113,14 +148,16 @@ class Context:
 
     push = pop = prepare_for_use = reset
 
-    @contextlib.contextmanager
-    def defer_cleanup(self) -> Iterator[None]:
-        yield
+    def defer_cleanup(self) -> contextlib.AbstractContextManager[None]:
+        return self.deallocations.disable()
 
     def __getattr__(self, name: str):
         if name.startswith("_"):
             raise AttributeError(name)
-        raise unsupported(f"the emulator does not support the context's {name}")
+        sentence = f"the emulator does not support the context's {name}"
+        if name in OF_CONTEXTS:
+            return refusing(sentence)
+        raise missing(sentence)
 
 
 class Gpu:
@@ -202,6 +239,11 @@ def is_supported_version() -> bool:
     return True
 
 
+def get_version(asked: object = None) -> tuple[int, int]:
+    """Return the version (major, minor) of CUDA, for the driver and for the runtime."""
+    return CUDA_VERSION
+
+
 def cuda_error() -> None:
     return None
 
@@ -229,9 +271,8 @@ def detect() -> bool:
     return True
 
 
-@contextlib.contextmanager
-def defer_cleanup() -> Iterator[None]:
-    yield
+def defer_cleanup() -> contextlib.AbstractContextManager[None]:
+    return current().context.defer_cleanup()
 
 
 @contextlib.contextmanager

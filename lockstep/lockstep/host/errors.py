@@ -1,9 +1,12 @@
 """Defines the host side's errors: numba.cuda's kinds of errors, with a sentence and the program's line."""
 
 import contextlib
+import functools
 import os
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
 from numba.cuda.cudadrv.driver import CudaAPIError
 
@@ -18,6 +21,13 @@ class UnsupportedCall(UnsupportedKernel, NotImplementedError):
     """An error for a part of numba.cuda that the emulator does not have.
 
     ``filename`` and ``line`` give the place in the program.
+    """
+
+
+class MissingAttribute(UnsupportedCall, AttributeError):
+    """An error for an attribute of numba.cuda's objects that the emulator does not have.
+
+    It is an AttributeError too, so that ``hasattr`` says False.
     """
 
 
@@ -37,6 +47,26 @@ class DriverError(LaunchError, CudaAPIError):
 def unsupported(sentence: str) -> UnsupportedCall:
     """Return the error to raise for a refused call. It has the program's file and line."""
     return UnsupportedCall(sentence, *place())
+
+
+def missing(sentence: str) -> MissingAttribute:
+    """Return the error to raise for an attribute. It has the program's file and line."""
+    return MissingAttribute(sentence, *place())
+
+
+def refusing(sentence: str) -> Callable:
+    """Return a function that raises the error of :func:`unsupported` when it is called."""
+
+    def refuse(*args: Any, **named: Any) -> None:
+        raise unsupported(sentence)
+
+    return refuse
+
+
+@functools.cache
+def launch_error(kind: type[Exception]) -> type[LaunchError]:
+    """Return a class of launch errors that is also of the kind that numba.cuda raises there."""
+    return type(kind.__name__, (LaunchError, kind), {})
 
 
 def place() -> tuple[str, int]:

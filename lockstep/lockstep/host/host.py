@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import arguments, arrays, devices, kernels, streams, ufuncs
-from .errors import unsupported
+from .errors import refusing
 
 NAMES: dict[str, Any] = {
     "jit": kernels.jit,
@@ -51,19 +51,17 @@ REFUSED = {
 }
 
 
-def _refusal(sentence: str) -> Callable:
-    def refuse(*args: Any, **named: Any) -> None:
-        raise unsupported(sentence)
-
-    return refuse
-
-
 def _guvectorize(*signatures: Any, **options: Any) -> Callable:
     """Return a decorator whose function is refused when it is called. A definition alone does no harm."""
-    return lambda function: functools.wraps(function)(_refusal(REFUSED["guvectorize"]))
+
+    def refused(function: Callable) -> Callable:
+        ufuncs.check_general_options(options)
+        return functools.wraps(function)(refusing(REFUSED["guvectorize"]))
+
+    return refused
 
 
-NAMES |= {name: _refusal(sentence) for name, sentence in REFUSED.items()} | {"guvectorize": _guvectorize}
+NAMES |= {name: refusing(sentence) for name, sentence in REFUSED.items()} | {"guvectorize": _guvectorize}
 
 PUBLIC = tuple(name for name in NAMES if name not in ("_auto_device", "auto_device", "get_context", "reset"))
 

@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import cuda, typeof
+from numba import cuda
 from numba.types import Type
 
+from lockstep.errors import ArgumentError, KernelTypeError, LaunchError, RefusedLine
 from lockstep.frozen import as_defined, closure_of, freeze_definition, frozen, globals_of
 from lockstep.library import signatures as signed
 from lockstep.limits import MAX_STATIC_SHARED_BYTES, MAX_THREADS
 
-from .arguments import on_device, through_extensions
-from .errors import INVALID_VALUE, DriverError, place, unsupported
+from .arguments import on_device, through_extensions, type_of
+from .errors import INVALID_VALUE, DriverError, missing, place, refusing, unsupported
 from .state import active, current
 
 # These options concern compiled code: its speed, its rounding, its debug information.
@@ -27,22 +28,20 @@ WITHOUT_EFFECT = {
 WITH_EFFECT = {"device", "link", "boundscheck", "extensions", "launch_bounds"}
 CARVEOUTS = ("default", "maxl1", "maxshared")
 OF_OLD = ("argtypes", "restype", "bind")
-# Only compiled code has these attributes.
+# These methods tell of compiled code, so they are refused when they are called.
+INSPECTING = (
+    *("inspect_asm", "inspect_llvm", "inspect_lto_ptx", "inspect_sass", "inspect_sass_cfg", "inspect_types"),
+)
 COMPILED = (
-    *("inspect_asm", "inspect_llvm", "inspect_lto_ptx", "inspect_ptx", "inspect_sass", "inspect_sass_cfg"),
-    *("inspect_types", "inspect_cfg", "inspect_disasm_cfg", "get_regs_per_thread", "get_const_mem_size"),
-    *("get_shared_mem_per_block", "get_max_threads_per_block", "get_local_mem_per_thread", "get_metadata"),
-    *("compile", "compile_device", "recompile", "ptx", "definition", "definitions"),
+    *(*INSPECTING, "inspect_cfg", "inspect_disasm_cfg", "get_regs_per_thread", "get_const_mem_size"),
+    *("get_shared_mem_per_block", "get_local_mem_per_thread", "get_metadata", "get_compile_result"),
+    *("get_annotation_info", "compile", "compile_device", "recompile"),
 )
-OF_DISPATCHERS = (
-    *COMPILED,
-    "overloads",
-    "typeof_pyval",
-    "call",
-    "stats",
-    "nopython_signatures",
-    "enable_caching",
-)
+# These attributes tell of compiled code too. As they are not called, it is reading them that is refused.
+ATTRIBUTES = ("stats", "nopython_signatures")
+OF_DISPATCHERS = (*COMPILED, *ATTRIBUTES, "call", "doc", "func_code", "disable_compile")
+# A ufunc's kernel keeps the program's function of elements in this attribute.
+OF_ELEMENTS = "_lockstep_of_elements"
 
 
 def jit(func_or_sig: Any = None, device: bool = False, **options: Any) -> Any:
@@ -89,6 +88,15 @@ def _emulated(method: Callable) -> Callable:
     return chosen
 
 
+def _check_function(function: Any) -> None:
+    if inspect.isroutine(function) and hasattr(function, "__code__"):
+        return
+    name = getattr(function, "__name__", repr(function))
+    kind = type(function).__name__
+    sentence = f"cuda.jit takes a function that is written in Python, and {name} is of the type {kind}"
+    raise missing(sentence) if callable(function) else ArgumentError(sentence)
+
+
 def _is_carveout(value: Any) -> bool:
     return value.lower() in CARVEOUTS if isinstance(value, str) else -1 <= value <= 100
 
@@ -101,6 +109,7 @@ class Kernel:
 
     def __init__(self, function: Callable, given: list | None, **options: Any):
         function = getattr(function, "py_func", function)
+        _check_function(function)
         functools.update_wrapper(self, function)
         self.py_func: Any = function
         self.targetoptions = options
@@ -108,6 +117,8 @@ class Kernel:
         self.declared = [signed.declaration(one, options.get("device", False)) for one in given or ()]
         # `launched` maps types of arguments to the function that was compiled for them.
         self.launched: dict[tuple, Any] = {}
+        # `specializations` has the copies for one signature each, by compute capability and types.
+        self.specializations: dict[tuple, Kernel] = {}
         self._compiled: Any = None
         if given:
             freeze_definition(self)
@@ -147,34 +158,72 @@ class Kernel:
 
     @_emulated
     def specialize(self, *args: Any) -> "Kernel":
-        """Return a kernel with a single signature. ``args``: its types, or arguments of these types."""
+        """Return a copy of the kernel with a single signature, the same copy for the same types.
+
+        ``args``: its types, or arguments of these types.
+        """
         if self.specialized:
             raise RuntimeError(f"{self.py_func.__name__} is specialized already")
-        kernel = Kernel(self.py_func, None, **self.targetoptions)
-        types = tuple(arg if isinstance(arg, Type) else _type(arg) for arg in args)
-        kernel.declared = [signed.Declared(types, None)]
-        freeze_definition(kernel)
-        return kernel
+        types = tuple(arg if isinstance(arg, Type) else type_of(arg) for arg in args)
+        key = current().gpu.compute_capability, types
+        if key not in self.specializations:
+            kernel = self.specializations[key] = Kernel(self.py_func, None, **self.targetoptions)
+            kernel.targetoptions = self.targetoptions
+            kernel.declared = [signed.Declared(types, None)]
+            freeze_definition(kernel)
+        return self.specializations[key]
 
-    def compiled_for(self, args: Sequence) -> Callable:
+    @_emulated
+    def get_max_threads_per_block(self, signature: Any = None) -> int | dict[tuple, int]:
+        """Return how many threads a block may have, or a dict of that by the types of the arguments."""
+        if signature is not None:
+            return self.overloads[signature.args].max_threads_per_block
+        return self.most_threads if self.specialized else dict.fromkeys(self.overloads, self.most_threads)
+
+    @_emulated
+    def typeof_pyval(self, val: Any) -> Any:
+        """Return the Numba type of an argument."""
+        return type_of(val)
+
+    @_emulated
+    def enable_caching(self) -> None:
+        """Do nothing, because no compiled code can be kept in a file."""
+
+    def compiled_for(self, types: tuple) -> Callable:
         """Return the function with the values of outside names that Numba would have compiled into it.
+
+        ``types``: those of the arguments.
 
         With signatures these are the values at the definition, and otherwise those at the first launch with
         arguments of these types.
         """
-        types = tuple(map(_type, args))
         if types not in self.launched:
             _check_calls(self.py_func)
             self.launched[types] = (self.declared and as_defined(self)) or frozen(self.py_func)
         return self.launched[types]
 
     @property
+    def overloads(self) -> dict[tuple, "Overload"]:
+        """What the kernel is compiled for: its signatures or, without any, the types of its launches."""
+        if active() is None:
+            return self.compiled.overloads
+        types = [declared.types for declared in self.declared] or self.launched
+        return {one: Overload(self, one) for one in types}
+
+    @property
     def signatures(self) -> list[tuple]:
-        return [declared.types for declared in self.declared]
+        return list(self.overloads)
 
     @property
     def specialized(self) -> bool:
         return len(self.declared) == 1
+
+    @property
+    def most_threads(self) -> int:
+        """How many threads a block may have. Registers do not count: how many it needs is unknown."""
+        bounds = self.targetoptions.get("launch_bounds")
+        most = bounds[0] if isinstance(bounds, (tuple, list)) else bounds
+        return min(most or MAX_THREADS, MAX_THREADS)
 
     @property
     def extensions(self) -> list:
@@ -196,18 +245,22 @@ class Kernel:
     def __getattr__(self, name: str) -> Any:
         if active() is None and name in OF_DISPATCHERS:
             return getattr(self.compiled, name)
-        if name == "overloads":
-            return {types: Overload(self) for types in self.signatures or self.launched}
-        if name not in COMPILED:
-            raise AttributeError(f"a kernel has no attribute {name}")
-        raise unsupported(f"the emulator compiles nothing, so {self.py_func.__name__} has no {name}")
+        if name in COMPILED:
+            return refusing(_not_compiled(self, name))
+        if name in ATTRIBUTES:
+            raise missing(_not_compiled(self, name))
+        raise AttributeError(f"a kernel has no attribute {name}")
 
 
 class Overload:
     """A replacement for a kernel compiled for given types. It answers only what needs no compiled code."""
 
-    def __init__(self, kernel: Kernel):
-        self._kernel = kernel
+    def __init__(self, kernel: Kernel, types: tuple):
+        self._kernel, self.argument_types = kernel, types
+
+    @property
+    def max_threads_per_block(self) -> int:
+        return self._kernel.most_threads
 
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
         """Return how many blocks the GPU holds at a time, as limited by threads and shared memory.
@@ -220,7 +273,15 @@ class Overload:
         return current().gpu.resident_blocks(threads, fixed + dynsmemsize)
 
     def __getattr__(self, name: str) -> Any:
-        raise unsupported(f"the emulator compiles nothing, so {self._kernel.py_func.__name__} has no {name}")
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in INSPECTING:
+            return refusing(_not_compiled(self._kernel, name))
+        raise missing(_not_compiled(self._kernel, name))
+
+
+def _not_compiled(kernel: Kernel, name: str) -> str:
+    return f"the emulator compiles nothing, so {kernel.py_func.__name__} has no {name}"
 
 
 class Configured:
@@ -231,6 +292,10 @@ class Configured:
         self.stream, self.sharedmem = stream, sharedmem
 
     def __call__(self, *args: Any) -> None:
+        self.launch(args, self.dispatcher.declared)
+
+    def launch(self, args: Sequence, declared: Sequence[signed.Declared]) -> None:
+        """Launch the kernel with arguments, of which numbers are cast to the types of a signature."""
         kernel, name = self.dispatcher, self.dispatcher.py_func.__name__
         if kernel.targetoptions.get("device"):
             raise TypeError(f"{name} is a device function: kernels call it, the host cannot launch it")
@@ -243,54 +308,54 @@ class Configured:
         self._check_launch_bounds()
         back: list[Callable[[], None]] = []
         values = [on_device(through_extensions(kernel.extensions, arg, back), back) for arg in args]
-        if kernel.declared:
-            values = signed.fitted(name, kernel.signatures, _parameters(kernel.py_func), values)
-        current().launch(self, kernel.compiled_for(values), values, place())
+        if declared:
+            values = signed.fitted(name, [one.types for one in declared], _parameters(kernel.py_func), values)
+        types = tuple(map(type_of, values))
+        known = types in kernel.launched
+        try:
+            current().launch(self, kernel.compiled_for(types), values, place())
+        except (RefusedLine, KernelTypeError, LaunchError) as error:
+            # Numba compiles nothing for what is refused. What the driver refuses has been compiled before.
+            if not known and not isinstance(error, DriverError):
+                kernel.launched.pop(types, None)
+            raise
         for copy_back in back:
             copy_back()
 
     def _check_launch_bounds(self) -> None:
-        bounds = self.dispatcher.targetoptions.get("launch_bounds")
-        most = bounds[0] if isinstance(bounds, (tuple, list)) else bounds
-        threads = int(np.prod(self.blockdim))
-        if most is not None and threads > most:
+        most, threads = self.dispatcher.most_threads, int(np.prod(self.blockdim))
+        if self.dispatcher.targetoptions.get("launch_bounds") is not None and threads > most:
             raise DriverError(
                 INVALID_VALUE, f"a block of {threads} threads was launched, and launch_bounds allows {most}"
             )
 
 
 class ForAll:
-    """A kernel that is launched with one thread for each of ``ntasks`` tasks."""
+    """A kernel that is launched with one thread for each of ``ntasks`` tasks.
+
+    As in numba.cuda it is a copy, specialized for the arguments, that is launched.
+    """
 
     def __init__(self, dispatcher: Kernel, ntasks: int, tpb: int, stream: Any, sharedmem: int):
         self.dispatcher, self.ntasks, self.thread_per_block = dispatcher, ntasks, tpb
         self.stream, self.sharedmem = stream, sharedmem
 
     def __call__(self, *args: Any) -> None:
-        if self.ntasks:
-            threads = self.thread_per_block or full_block()
-            blocks = -(-self.ntasks // threads)
-            self.dispatcher.configure(blocks, threads, self.stream, self.sharedmem)(*args)
+        if not self.ntasks:
+            return
+        given = self.dispatcher
+        kernel = given if given.specialized else given.specialize(*args)
+        threads = self.thread_per_block or kernel.most_threads
+        blocks = -(-self.ntasks // threads)
+        # The copy has the arguments' own types, so there is nothing to cast.
+        declared = given.declared if kernel is given else []
+        kernel.configure(blocks, threads, self.stream, self.sharedmem).launch(args, declared)
 
 
 def _check_calls(function: Callable) -> None:
     used = (*globals_of(function).values(), *closure_of(function))
     if any(getattr(value, "py_func", None) is function for value in used):
         raise unsupported(f"{function.__name__} calls itself, which only device functions can")
-
-
-def _type(value: Any) -> Any:
-    """Return the Numba type of an argument, or its Python type if Numba cannot take it."""
-    try:
-        return typeof(value)
-    except (ValueError, TypeError):
-        return type(value)
-
-
-def full_block() -> int:
-    """Return the largest block size that divides a multiprocessor's threads, as the driver suggests it."""
-    held = current().gpu.limits.threads
-    return next(size for size in range(MAX_THREADS, 0, -32) if held % size == 0)
 
 
 def _parameters(function: Callable) -> list[str]:

@@ -20,7 +20,7 @@ from numba import config
 from lockstep.frozen import as_defined, freeze_definition
 from lockstep.library.signatures import declared
 
-from . import host, ufuncs
+from . import devices, host, ufuncs
 from .errors import unsupported
 from .kernels import COMPILED, Kernel
 
@@ -30,8 +30,12 @@ _KEEP = ("numba", "numba_cuda", "cuda", "llvmlite")
 _FACES = ("numba.cuda", "numba.cuda.api", "numba.cuda.cudadrv.devicearray", "numba.cuda.cudadrv.devices")
 # Numba's simulator lacks these names in its own versions of the modules.
 _INCOMPLETE = {"numba.cuda": host.PUBLIC, "numba.cuda.cudadrv.devicearray": tuple(host.ARRAY_CLASSES)}
-_LAUNCHING = ("__getitem__", "__call__", "configure", "forall", "specialize")
+_LAUNCHING = ("__getitem__", "__call__", "configure", "forall", "specialize", "get_max_threads_per_block")
+_COMPILED_FOR = ("overloads", "signatures")
 _kernels: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+_VERSIONS = {"get_version": devices.get_version, "is_supported_version": lambda asked: True}
 
 
 class _Swap(NamedTuple):
@@ -43,7 +47,7 @@ class _Swap(NamedTuple):
 
 def replace() -> Callable[[], None]:
     """Put the emulator's host side in place of numba.cuda's. Return a function that restores everything."""
-    places = [*_modules(), *_classes(), *_driver()]
+    places = [*_modules(), *_classes(), *_versions(), *_driver()]
     swaps = [_Swap(owner, name, new, vars(owner).get(name, _MISSING)) for owner, name, new in places]
     shared = [swap for swap in swaps if isinstance(swap.owner, ModuleType) and callable(swap.old)]
     shared += [swap for swap in swaps if swap.name == "gpus"]
@@ -103,10 +107,23 @@ def _classes() -> Iterator[tuple[type, str, Callable]]:
                 yield kind, method, _through_kernel(method)
         if hasattr(kind, "call"):
             yield kind, "call", _call
+        if hasattr(kind, "specialize"):
+            yield from ((kind, name, _of_kernel(name)) for name in _COMPILED_FOR)
 
 
 def _through_kernel(method: str) -> Callable:
     return lambda dispatcher, *args, **named: getattr(_kernel_of(dispatcher), method)(*args, **named)
+
+
+def _of_kernel(name: str) -> property:
+    """Return a property with what a kernel was compiled for in the session, beside numba.cuda's own value.
+
+    The session reads numba.cuda's value in the dispatcher's ``__dict__``, where it is stored as before.
+    """
+    return property(
+        lambda dispatcher: getattr(_kernel_of(dispatcher), name),
+        lambda dispatcher, value: vars(dispatcher).__setitem__(name, value),
+    )
 
 
 def _call(dispatcher: Any, args: tuple, *configuration: Any) -> None:
@@ -126,6 +143,16 @@ def _kernel_of(dispatcher: Any) -> Kernel:
         kernel.declared = declared(dispatcher)
         freeze_definition(kernel, as_defined(dispatcher))
     return kernel
+
+
+def _versions() -> Iterator[tuple[type, str, Callable]]:
+    """Yield the methods that tell the versions of CUDA and of its driver, which need not be installed."""
+    for path, name in (("numba.cuda.cudadrv.runtime", "runtime"), ("numba.cuda.cudadrv.driver", "driver")):
+        with suppress(ImportError, AttributeError):
+            kind = type(getattr(importlib.import_module(path), name))
+            for method in ("get_version", "is_supported_version"):
+                if hasattr(kind, method):
+                    yield kind, method, _VERSIONS[method]
 
 
 def _driver() -> Iterator[tuple[type, str, Callable]]:

@@ -13,6 +13,7 @@ from numba.cuda import kernels
 
 from lockstep.errors import KernelStopped, LimitExceeded
 from lockstep.findings import Finding
+from lockstep.frozen import original
 from lockstep.launching.launch import LOOP_SECONDS, STEP_LIMIT, emulate
 from lockstep.launching.report import Report
 from lockstep.limits import Profile, profile
@@ -21,6 +22,7 @@ from . import replacing, state, summary
 from .devices import Context, Device
 from .errors import INVALID_VALUE, DriverError
 from .heap import Heap
+from .kernels import OF_ELEMENTS
 from .patience import Running
 from .workers import Workers
 
@@ -159,9 +161,9 @@ class Session:
 
     def fixed_shared_bytes(self, function: Callable) -> int:
         """Return the bytes of a kernel's shared arrays of fixed shape, or 0 before its first launch."""
-        place = (function.__code__.co_filename, function.__code__.co_firstlineno)
+        _, *place = _named(function)
         return max(
-            (one.fixed_shared_bytes for one in self.launches if (one.file, one.line) == place), default=0
+            (one.fixed_shared_bytes for one in self.launches if [one.file, one.line] == place), default=0
         )
 
     @property
@@ -188,7 +190,8 @@ class Session:
 
 
 def _named(function: Callable) -> tuple[str, str, int]:
-    code = function.__code__
+    """Return (name, file, line) of a kernel. A ufunc's kernel has the place of its function of elements."""
+    code = getattr(original(function), OF_ELEMENTS, function).__code__
     return function.__name__, code.co_filename, code.co_firstlineno
 
 

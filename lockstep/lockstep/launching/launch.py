@@ -827,7 +827,7 @@ def refuse_masked(value):
 def _check_argument(name, value):
     if isinstance(value, np.ndarray) and not value.dtype.isnative:
         raise LaunchError(
-            f"{name} holds numbers in another byte order ({value.dtype.str}) than the machine's, and Numba "
+            f"{name} holds numbers in another byte order ({value.dtype}) than the machine's, and Numba "
             f"takes none: pass {name}.astype({name}.dtype.newbyteorder('='))"
         )
     if isinstance(value, np.void) and value.dtype.fields:

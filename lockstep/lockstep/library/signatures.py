@@ -37,12 +37,11 @@ def declared(dispatcher: Any) -> list[Declared]:
     """
     if hasattr(dispatcher, "declared"):
         return dispatcher.declared
-    if getattr(dispatcher, "_can_compile", True) or not isinstance(
-        getattr(dispatcher, "overloads", None), dict
-    ):
+    # In a session the attribute tells of the session's launches. What Numba keeps is in the `__dict__`.
+    compiled = getattr(dispatcher, "__dict__", {}).get("overloads")
+    if getattr(dispatcher, "_can_compile", True) or not isinstance(compiled, dict):
         return []
-    compiled = dispatcher.overloads.items()
-    found = [(types, getattr(code, "signature", None)) for types, code in compiled]
+    found = [(types, getattr(code, "signature", None)) for types, code in compiled.items()]
     return [Declared(tuple(types), getattr(signature, "return_type", None)) for types, signature in found]
 
 
@@ -98,7 +97,9 @@ def _holds(kind: Any, array: DeviceArray | RecordArray) -> bool:
 def _least(signature: Declared, values: tuple) -> tuple:
     pairs = [(dtype_of(value), dtype_of_type(kind)) for kind, value in zip(signature.types, values)]
     pairs = [(given, wanted) for given, wanted in pairs if given is not None and wanted is not None]
-    return rating(*("".join(map(letter_of, part)) for part in zip(*pairs))) if pairs else ()
+    # A complex number is never converted to a real one, so such a signature is the last resort.
+    lost = sum(given.kind == "c" and wanted.kind != "c" for given, wanted in pairs)
+    return (lost, *rating(*("".join(map(letter_of, part)) for part in zip(*pairs)))) if pairs else ()
 
 
 def _converted(machine, kind: Any, value: Any) -> Any:

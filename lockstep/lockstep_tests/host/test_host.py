@@ -6,7 +6,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from numba import complex128, cuda, float64, int64
+from numba import complex128, cuda, float32, float64, int64
 from numba.cuda.cudadrv.driver import CudaAPIError
 
 from lockstep import KernelRaised, LaunchError, emulated
@@ -21,6 +21,12 @@ def session():
 
 def ramp(*shape, dtype=np.float32):
     return np.arange(math.prod(shape), dtype=dtype).reshape(shape)
+
+
+def launched():
+    kernel = add_one()
+    kernel[1, 32](ramp(32))
+    return kernel
 
 
 def add_one():
@@ -161,11 +167,19 @@ def test_forall_covers_all_tasks():
         add_one().forall(-1)
 
 
-@pytest.mark.parametrize(("gpu", "threads"), [("h200", 1024), ("ada", 768), ("turing", 1024)])
-def test_forall_fills_a_multiprocessor(gpu, threads):
-    with emulated(gpu) as session:
-        add_one().forall(1000)(ramp(1000))
-    assert session.launches[0].block == (threads, 1, 1)
+@pytest.mark.parametrize(("bounds", "threads"), [(None, 1024), (96, 96), ((128, 2), 128)])
+def test_forall_takes_the_largest_block_that_the_kernel_may_have(session, bounds, threads):
+    @cuda.jit(launch_bounds=bounds)
+    def kernel(x):
+        x[cuda.grid(1) % 1000] = 1
+
+    x = ramp(1000)
+    kernel.forall(1000)(x)
+    assert session.launches[0].block == (threads, 1, 1) and (x == 1).all()
+    assert kernel.get_max_threads_per_block() == {}
+    kernel[1, 32](x)
+    assert kernel.get_max_threads_per_block() == {kernel.signatures[0]: threads}
+    assert kernel.specialize(x).get_max_threads_per_block() == threads
 
 
 def test_tuples_of_numbers():
@@ -325,10 +339,55 @@ def test_device_functions():
         square[1, 1](1)
 
 
-@pytest.mark.parametrize("name", ["inspect_asm", "inspect_types", "get_regs_per_thread", "ptx"])
-def test_compiled_code_is_refused(name):
+@pytest.mark.parametrize("name", ["inspect_asm", "inspect_types", "get_regs_per_thread", "recompile"])
+def test_compiled_code_is_refused_when_it_is_asked_for(name):
+    method = getattr(add_one(), name)
     with pytest.raises(NotImplementedError, match=f"test_host.py, line .*{name}"):
-        getattr(add_one(), name)
+        method()
+
+
+@pytest.mark.parametrize(
+    ("owner", "has", "has_not"),
+    [
+        (lambda: add_one(), "get_max_threads_per_block", ("stats", "nopython_signatures", "ptx")),
+        (lambda: launched().overloads[launched().signatures[0]], "inspect_asm", ("regs_per_thread",)),
+        (lambda: cuda.current_context(), "memalloc", ("handle", "modules", "no_such")),
+        (lambda: cuda.to_device(ramp(4)).gpu_data, "device_pointer", ("memset", "no_such")),
+    ],
+)
+def test_what_an_object_has_can_be_asked(owner, has, has_not):
+    assert hasattr(owner(), has)
+    for name in has_not:
+        assert not hasattr(owner(), name)
+        assert getattr(owner(), name, None) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [(len, AttributeError), (np.sin, AttributeError), (np.add.reduce, AttributeError), (3, TypeError)],
+)
+@pytest.mark.parametrize("options", [{}, {"device": True}])
+def test_what_is_not_written_in_python_is_no_kernel(given, kind, options):
+    with pytest.raises(kind, match=r"written in Python, and .* of the type"):
+        cuda.jit(**options)(given)
+
+
+@pytest.mark.parametrize("value", ["big-endian", "long double", "objects", "bytes", "a field"])
+@pytest.mark.parametrize("launch", [lambda k: k[1, 32], lambda k: k.forall(4)])
+def test_arrays_that_numba_does_not_take(value, launch):
+    dtypes = {"big-endian": ">f8", "long double": np.longdouble, "objects": object, "bytes": "V4"}
+    x = np.zeros(4, dtypes.get(value, [("a", ">f4")]))
+    if x.dtype == np.float64:
+        pytest.skip("a long double has 64 bits here")
+    with pytest.raises(LaunchError, match=r"^x (has dtype|holds numbers in another byte order)"):
+        launch(add_one())(x)
+    with pytest.raises(LaunchError, match=r"^pair\[1\] "):
+        of_pairs[1, 32]((1.0, x))
+
+
+@cuda.jit
+def of_pairs(pair):
+    pair[1][0] = pair[0]
 
 
 @pytest.mark.parametrize(
@@ -338,6 +397,9 @@ def test_compiled_code_is_refused(name):
         lambda: cuda.compile_ptx(lambda x: x, ()),
         lambda: cuda.current_context().memalloc(10),
         lambda: cuda.to_device(np.zeros(4)).gpu_data.memset(0),
+        lambda: cuda.to_device(np.zeros(4)).get_ipc_handle(),
+        lambda: cuda.managed_array(4).get_ipc_handle(),
+        lambda: cuda.open_ipc_array(b"", 4, np.float32),
     ],
 )
 def test_what_is_refused_names_the_programs_line(call):
@@ -385,6 +447,61 @@ def test_signatures_that_fit_equally_well():
 
     with pytest.raises(TypeError, match="ambiguous"):
         kernel[1, 1](np.zeros(1), 1.0, 2.0)
+
+
+def test_a_device_function_with_a_real_and_a_complex_signature():
+    @cuda.jit(["float64(float64)", "complex128(complex128)"], device=True)
+    def twice(z):
+        return z * 2
+
+    @cuda.jit
+    def kernel(x, out):
+        out[0] = twice(x[0])
+
+    for number in (1.5, 1 + 2j):
+        out = np.zeros(1, np.complex128)
+        kernel[1, 1](np.array([number]), out)
+        assert out[0] == 2 * number
+
+
+def test_the_types_that_a_kernel_was_launched_with_are_its_signatures():
+    kernel = add_one()
+    kernel.forall(4)(ramp(4))
+    kernel.specialize(ramp(4))[1, 4](ramp(4))
+    assert kernel.signatures == [] and not kernel.overloads  # forall and specialize compile copies
+    kernel[1, 4](ramp(4))
+    kernel[2, 4](ramp(4))
+    kernel[1, 4](ramp(4, dtype=np.float64))
+    assert kernel.signatures == [(float32[::1],), (float64[::1],)] == list(kernel.overloads)
+    assert [one.argument_types for one in kernel.overloads.values()] == kernel.signatures
+    with pytest.raises(LaunchError):
+        kernel[1, 4](ramp(4), 1)
+    assert len(kernel.signatures) == 2
+    assert cuda.jit("void(float32[:])")(kernel.py_func).signatures == [(float32[:],)]
+    assert kernel.specialize(ramp(4)) is kernel.specialize(ramp(8))
+
+
+def test_a_kernel_from_before_the_session_has_its_signatures():
+    assert not of_pairs.signatures
+    of_pairs[1, 1]((1.0, ramp(4)))
+    (types,) = of_pairs.signatures
+    assert of_pairs.overloads[types].max_cooperative_grid_blocks(1024) == 132 * 2
+
+
+def test_forall_keeps_the_constants_of_its_copy(monkeypatch):
+    monkeypatch.setitem(globals(), "STEP", 1)
+
+    @cuda.jit
+    def kernel(x):
+        x[0] += STEP  # noqa: F821
+
+    x = ramp(1)
+    kernel.forall(1)(x)
+    monkeypatch.setitem(globals(), "STEP", 10)
+    kernel.forall(1)(x)
+    assert x[0] == 2
+    kernel[1, 1](x)
+    assert x[0] == 12
 
 
 def test_a_kernel_can_be_specialized_once():
@@ -717,6 +834,20 @@ def test_there_is_one_gpu(capsys):
     assert "NVIDIA H200 (emulated)" in capsys.readouterr().out
     cuda.synchronize()
     cuda.close()
+
+
+def test_the_versions_of_cuda_are_told_where_none_is_installed():
+    driver = pytest.importorskip("numba.cuda.cudadrv.driver").driver
+    assert cuda.runtime.get_version() == driver.get_version() == (13, 0)
+    assert cuda.runtime.is_supported_version()
+
+
+def test_nothing_waits_to_be_freed():
+    context = cuda.current_context()
+    with cuda.defer_cleanup(), context.defer_cleanup():
+        assert context.deallocations.is_disabled
+    context.deallocations.clear()
+    assert len(context.deallocations) == 0 and not context.deallocations.is_disabled
 
 
 def test_what_the_device_says():
