@@ -47,7 +47,7 @@ def product(A, B, C, alpha, beta):
     return alpha * A @ B + beta * C
 
 
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=9)
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 def test_every_stage_computes(stage):
     A, B, C = matrices(35, 41, 29, stage.dtype)
@@ -239,6 +239,7 @@ def test_on_a_gpu_too_old_it_runs_on_the_emulator_and_says_why(monkeypatch, caps
 HOPPERS = ("mma_tma", "wgmma_tma", "warp_specialised", "persistent", "staged_store", "overlapped_store")
 
 
+@pytest.mark.many(one_in=6)
 @pytest.mark.parametrize("name", HOPPERS)
 def test_a_gpu_that_is_not_hopper_leaves_hoppers_stages_to_the_emulator(name, monkeypatch, capsys):
     class Newer:
@@ -327,6 +328,7 @@ def test_a_short_emulation_says_nothing(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.full(reason="a process of its own")
 def test_numba_does_not_complain_of_small_grids():
     program = (
         "from gemm_course import run\nfrom numba import cuda\n"

@@ -113,7 +113,7 @@ def stops_when_run(sentence: str) -> bool:
 
 @pytest.mark.parametrize("family", numbas_verdicts.FAMILIES, ids=lambda family: family.__name__)
 def test_verdicts_are_numbas(family, sample):
-    probes = sample(numbas_verdicts.probes(family), one_in=60, with_all=20)
+    probes = sample(numbas_verdicts.probes(family), one_in=120, with_all=20)
     different = list(filter(None, map(difference, probes)))
     assert not different, "\n".join(different)
 

@@ -385,6 +385,7 @@ def neighbours(mbarriers, shared, load_first, value, how):
 
 
 @both_ways
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("load_first", [False, True])
 @pytest.mark.parametrize("value", [None, 5])

@@ -77,6 +77,7 @@ ENDLESS = [
 ]
 
 
+@pytest.mark.many(one_in=7)
 @pytest.mark.parametrize("kernel", ENDLESS, ids=lambda kernel: kernel.py_func.__name__)
 def test_an_endless_loop_is_stopped_by_its_time(kernel):
     with pytest.raises(KernelStopped, match=r"thread \(\d+, 0, 0\) of block .* raise loop_seconds"):
@@ -107,6 +108,7 @@ def lanes_leave_one_by_one(x):
         x[i] += 1
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize(
     "kernel", [with_a_counter, halved, lanes_leave_one_by_one], ids=lambda kernel: kernel.py_func.__name__
 )

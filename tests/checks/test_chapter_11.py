@@ -27,6 +27,7 @@ B_FIRST = (
 )
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize(
     "changes",
     [STARTED_AT_ONE, BY_DIVISION, ONLY_WHERE_NEEDED, B_FIRST],
@@ -65,6 +66,7 @@ WRITTEN_OUT = (
 )
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize(
     "changes",
     [SIMPLE, LAST_LANE, A_GROUP_EACH, WRITTEN_OUT],

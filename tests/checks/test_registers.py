@@ -107,6 +107,7 @@ def used(local_bytes=0, spilled_bytes=0) -> Usage:
     return Usage(registers=64, local_bytes=local_bytes, spilled_bytes=spilled_bytes, shared_bytes=0)
 
 
+@pytest.mark.full(reason="asks the compiler")
 def test_it_is_asked_once_about_an_answer_and_never_about_a_wrong_one(asked):
     compiler = asked(used())
     assert verdict_of(solution("thread_columns")).passed and compiler.times == 1
@@ -159,7 +160,7 @@ def rotating(elements):
     return kernel
 
 
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=6)
 @pytest.mark.compiler
 @pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)])
 @pytest.mark.parametrize(("elements", "local_bytes"), [(8, 0), (16, 64)])

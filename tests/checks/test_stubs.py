@@ -26,6 +26,7 @@ def test_the_cells_tested_are_those_of_the_notebooks(tag):
     assert found == checked_cells(tag)
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("name", STUBS)
 def test_the_stub_is_answered_with_not_tried_yet(name):
     verdict = verdict_of(STUBS[name])

@@ -88,6 +88,7 @@ def test_the_command_ends_with_a_sentence():
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.parametrize("options", [["--record", "--tiles", "BK=16"], ["--folder", "here"]])
 def test_options_that_would_be_ignored_are_refused(options):
     done = gemm_course("compile", "vectorized", *options)

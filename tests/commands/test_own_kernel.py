@@ -44,6 +44,7 @@ def test_a_file_that_is_not_there_is_a_sentence(tmp_path):
         own_kernel.check(str(tmp_path / "nowhere.py"), "")
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.skipif(gpu_available(), reason="says what is missing without a GPU")
 @pytest.mark.waits
 @pytest.mark.parametrize("command", ["bench", "profile"])

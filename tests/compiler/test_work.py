@@ -43,6 +43,7 @@ def computing_warps(stage) -> int:
     return tiles["BM"] // tiles["WM"] * (tiles["BN"] // tiles["WN"] if "WN" in tiles else 4)
 
 
+@pytest.mark.many(one_in=5)
 @pytest.mark.parametrize("stage", [one for one in LADDER if "BK" in one.tiles], ids=lambda stage: stage.name)
 def test_an_iteration_computes_the_whole_tile_of_a_block(stage):
     skip_unmeasured(stage, MACHINE_CODE)

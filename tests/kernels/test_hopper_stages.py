@@ -70,6 +70,7 @@ def test_a_loop_over_tiles_changes_no_access(blocks, emulated):
     assert (one_each.barriers, many.barriers) == (6, blocks)
 
 
+@pytest.mark.many(one_in=6)
 @pytest.mark.parametrize("name", NAMES)
 def test_only_wgmma_tma_stops_the_whole_block_in_every_step(name, emulated):
     report = emulated(LADDER[name], 128, 128, 5 * 32, tiles=small(name)).report

@@ -48,6 +48,7 @@ SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65,
 
 @pytest.mark.many(one_in=16, with_all=8)
 @ANY_STAGE
+@pytest.mark.many(one_in=32, with_all=8)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
 def test_small_tiles_at_odd_shapes(stage, shape, emulated):
     for alpha, beta in ((1.0, 0.0), (1.25, -0.5)):
@@ -67,6 +68,7 @@ def test_default_tiles_at_an_odd_shape(stage, emulated):
 
 
 @ANY_STAGE
+@pytest.mark.many(one_in=4)
 def test_rows_as_short_as_the_alignment_allows(stage, emulated):
     run = emulated(stage, 9, 30, 11, tiles=small(stage), alignment=stage.alignment)
     assert run.error < allowed(stage)
@@ -74,6 +76,7 @@ def test_rows_as_short_as_the_alignment_allows(stage, emulated):
 
 
 @ANY_STAGE
+@pytest.mark.many(one_in=4)
 def test_c_is_not_read_where_beta_is_zero(stage, emulated):
     assert emulated(stage, 33, 37, 5, tiles=small(stage)).loads("C") == 0
 

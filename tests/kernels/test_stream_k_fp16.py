@@ -141,7 +141,7 @@ SLIPS = {
 }
 
 
-@pytest.mark.many(one_in=6)
+@pytest.mark.full(reason="other stages' slips are found in a quick run")
 @pytest.mark.parametrize("slip", SLIPS)
 def test_the_slip_is_found(slip, tmp_path):
     before, after, kind = SLIPS[slip]

@@ -579,7 +579,7 @@ CASES = [
 ]
 
 
-@pytest.mark.many(one_in=3, with_all=2)
+@pytest.mark.many(one_in=9, with_all=2)
 @pytest.mark.parametrize(("function", "stage", "tiles"), CASES)
 def test_the_formulas_are_what_the_emulator_counts(function, stage, tiles):
     function(run_of(stage, tuple(sorted(tiles.items()))))

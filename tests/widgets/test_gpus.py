@@ -151,6 +151,7 @@ def test_profiles_that_were_not_made_are_asked_for(name, made_up):
     )
 
 
+@pytest.mark.full(reason="draws all pictures of two GPUs")
 def test_a_picture_of_several_gpus_offers_each(both):
     ladder = see.ladder()
     assert control(ladder).label == "beside the H200"
@@ -265,7 +266,7 @@ WITH_TILES = {
 }
 
 
-@pytest.mark.many(one_in=5, with_all=2)
+@pytest.mark.many(one_in=19, with_all=2)
 @pytest.mark.parametrize("name", [*EVERY, *WITH_TILES])
 def test_the_browser_can_ask_for_every_gpu(name, both, made_up, monkeypatch):
     """By the call as it is written down, so that no cell has to have been run."""

@@ -82,6 +82,7 @@ def test_without_a_record_no_l2_is_drawn_for_them(without_tma):
     assert "L2" not in see.roofline(limits="wgmma_tma").alt
 
 
+@pytest.mark.many(one_in=5)
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 def test_the_picture_names_the_roofs_and_the_lowest_of_them(stage):
     skip_unmeasured(stage, LADDER_TABLE, COUNTERS, MACHINE_CODE)

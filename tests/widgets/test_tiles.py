@@ -147,7 +147,7 @@ def test_a_heat_map_refuses_sizes_it_cannot_use(sizes, words):
         see.heatmap("warp_tiled", "TM", "TN", others="average")
 
 
-@pytest.mark.many(one_in=6, with_all=2)
+@pytest.mark.many(one_in=14, with_all=2)
 @pytest.mark.parametrize("name", STAGES)
 def test_every_stage_is_drawn_legal_illegal_measured_or_not(name):
     stage, sliders = LADDER[name], _tiles.sliders(LADDER[name])
@@ -161,7 +161,7 @@ def test_every_stage_is_drawn_legal_illegal_measured_or_not(name):
     assert len(see.heatmap(name, down, across, others="best").alt) > 40
 
 
-@pytest.mark.many(one_in=6, with_all=2)
+@pytest.mark.many(one_in=14, with_all=2)
 @pytest.mark.parametrize("name", STAGES)
 def test_every_step_of_every_slider_changes_every_picture(name):
     stage = LADDER[name]

@@ -68,7 +68,7 @@ def alt(shown) -> str:
     return " ".join(shown.picture(state).alt for state in states)
 
 
-@pytest.mark.many(one_in=2)
+@pytest.mark.many(one_in=8)
 @pytest.mark.parametrize("picture", PICTURES)
 def test_a_picture_says_that_it_is_not_measured_yet_and_which_command_measures_it(names, picture):
     draw, command = PICTURES[picture]

@@ -34,6 +34,7 @@ def run(tmp_path, source, *options, name="program.py", arguments=()):
     return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=120)
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.parametrize("change", ["os.chdir('/')", "os.chdir(os.path.dirname(sys.executable))"])
 def test_a_program_may_change_its_folder_before_its_first_launch(change, tmp_path):
     done = run(tmp_path, f"{KERNEL}{change}\nkernel[1, 8](np.zeros(8))\n")
@@ -58,6 +59,7 @@ def test_name_file_and_arguments_are_as_python_has_them(tmp_path):
     assert done.stdout == "['program.py', '--size', '3']\n"
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -74,6 +76,7 @@ def test_what_does_not_parse_is_told_as_by_python(source, said, tmp_path):
     assert "Traceback" not in done.stderr and "running.py" not in done.stderr and "runpy" not in done.stderr
 
 
+@pytest.mark.full(reason="a program of its own")
 def test_a_folder_is_run_or_refused(tmp_path):
     (tmp_path / "app").mkdir()
     done = run(tmp_path, None, name="app")
@@ -82,6 +85,7 @@ def test_a_folder_is_run_or_refused(tmp_path):
     assert run(tmp_path, None, name="app").stdout == "run\n"
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 @pytest.mark.parametrize(
     "work",
@@ -110,6 +114,7 @@ if __name__ == "__main__":
     assert "ran in forked processes" in told["notes"][0]
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 @pytest.mark.parametrize("use", ["kernel[1, 1](np.zeros(8))", "kept = cuda.to_device(np.zeros(8))"])
 def test_a_process_forked_after_the_gpu_was_used_cannot_use_it(use, tmp_path):
@@ -128,6 +133,7 @@ if __name__ == "__main__":
     assert done.returncode == 1 and "CUDA initialized before forking" in done.stderr
 
 
+@pytest.mark.full(reason="a program of its own")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no signal.alarm")
 def test_the_exception_of_a_handler_reaches_the_program(tmp_path):
     source = f"""{KERNEL}
@@ -204,6 +210,7 @@ for kernel, kind, size in ((own, TooBig, 8), (nested, errors.Inner, 1), (divided
 """
 
 
+@pytest.mark.full(reason="a program of its own")
 def test_with_debug_the_host_gets_the_kernels_own_exception(tmp_path):
     done = run(tmp_path, RAISES)
     assert done.returncode == 0, done.stderr
@@ -211,12 +218,14 @@ def test_with_debug_the_host_gets_the_kernels_own_exception(tmp_path):
     assert "5 launches of 5 kernels" in done.stderr
 
 
+@pytest.mark.full(reason="a program of its own")
 def test_an_exception_that_is_not_defined_is_named(tmp_path):
     source = KERNEL.replace("x[i + 1] = i", "raise IndexingError('too far')") + "kernel[1, 8](np.zeros(8))\n"
     done = run(tmp_path, source)
     assert done.returncode == 1 and "the name IndexingError is not defined" in done.stderr
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("end", ["assert x[i] < 5", "while True: x[i] += 1", "raise ValueError"])
 def test_after_a_stop_the_summary_tells_what_was_launched_and_found(end, tmp_path):
     source = KERNEL.replace("x[i + 1] = i", f"x[i + 1] = i\n    {end}") + "kernel[1, 8](np.zeros(8))\n"
@@ -267,11 +276,13 @@ lockstep.cli.main(["program.py"])
 """
 
 
+@pytest.mark.full(reason="a program of its own")
 def test_more_threads_than_can_be_emulated_are_refused_at_once(tmp_path):
     done = run(tmp_path, f"{KERNEL}\nkernel[2**31 - 1, 1024](np.zeros(8))\n")
     assert done.returncode == 1 and "2,199,023,254,528 threads are too many to emulate" in done.stderr
 
 
+@pytest.mark.full(reason="a program of its own")
 def test_a_program_may_close_its_output(tmp_path):
     done = run(tmp_path, "import sys\nsys.stdout.close()\n")
     assert done.returncode == 0 and "no kernel was launched" in done.stderr and "Traceback" not in done.stderr
