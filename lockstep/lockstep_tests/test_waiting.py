@@ -528,3 +528,24 @@ def test_arrays_of_fixed_shape_take_room_for_blocks():
         else:
             with pytest.raises(Deadlock, match="5 of the 45 blocks have not begun, because a GPU holds 40"):
                 emulate(each_block_waits_for_the_next, blocks, 1, ready, out, gpu="t4")
+
+
+@cuda.jit
+def all_arrive(x, arrived, out):
+    b = cuda.blockIdx.x
+    x[b] = b
+    cuda.threadfence()
+    cuda.atomic.add(arrived, 0, 1)
+    while cuda.atomic.add(arrived, 0, 0) < cuda.gridDim.x:
+        pass
+    cuda.threadfence()
+    out[b] = x[(b + 1) % cuda.gridDim.x]
+
+
+def test_each_of_many_waiting_blocks_looks_a_few_times(monkeypatch):
+    """If each block looked again whenever another arrives, 60 blocks would look 1,800 times."""
+    monkeypatch.setattr("lockstep.launching.launch.CHUNK_LANES", 32)
+    x, arrived, out = integers(60), integers(1), integers(60)
+    report = emulate(all_arrive, 60, 1, x, arrived, out)
+    assert report.ok and out.tolist() == [(b + 1) % 60 for b in range(60)]
+    assert report.total("requests", op="atomic") <= 10 * 60

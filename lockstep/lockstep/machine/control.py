@@ -268,6 +268,7 @@ class Control(Narrowing):
             return
         loop.effects = (*loop.effects[-1:], self.looks.changes)
         polled, loop.polls = self.looks.polls > loop.polls, self.looks.polls
+        seen = self.looks.seen() if self.apart else []
         if not polled:  # The loop has looked at nothing that others may change.
             loop.idle = None
             return
@@ -276,15 +277,20 @@ class Control(Narrowing):
         idle = loop.idle is not None and all(map(_alike, loop.idle, now))
         loop.idle = now
         if idle:
-            self._stand_still(site)
+            self._stand_still(site, seen)
         elif loop.iterations % PATIENCE == 0:
             self._let_others_run(loop)
 
-    def _stand_still(self, site):
+    def _stand_still(self, site, seen):
+        """Wait until another unit changes a memory that the loop has looked at; of chunks, any memory."""
         if self.scheduler is None:
             raise NeedsFinerUnits(WARPS)
-        seen, polled = self.looks.changes, self.looks.last_poll
-        self.scheduler.wait(site, lambda: self.looks.changes != seen, lambda: self.looks.awaited(polled))
+        looks, before, polled = self.looks, self.looks.changes, self.looks.last_poll
+
+        def changed():
+            return looks.have_changed(seen) if self.apart else looks.changes != before
+
+        self.scheduler.wait(site, changed, lambda: looks.awaited(polled), polls=True)
 
     def _let_others_run(self, loop):
         if self.scheduler is not None:

@@ -1,5 +1,7 @@
 """Keeps what waiting threads read and who has changed it, for loops that another thread's store ends."""
 
+from collections import Counter
+
 from lockstep.findings import place, thread_name
 
 from .shadow import Access
@@ -15,13 +17,27 @@ class Looks:
         self.last_poll: Access | None = None
         # `last_change` maps an element to the thread and the site that changed it last.
         self.last_change: dict[tuple, tuple] = {}
+        # `changes_of` counts the changes of each memory, by the serial number of its storage.
+        self.changes_of: Counter[int] = Counter()
 
     def looked(self, access: Access):
         """Note that a thread has read memory that others may change."""
         self.polls, self.last_poll = self.polls + 1, access
+        if self.machine.apart:
+            self.machine.unit.looked_at.add(access.storage.serial)
+
+    def seen(self) -> list[tuple[int, int]]:
+        """Return what the running unit has looked at since it last asked: (serial, number of changes)."""
+        unit = self.machine.unit
+        serials, unit.looked_at = unit.looked_at, set()
+        return [(serial, self.changes_of[serial]) for serial in serials]
+
+    def have_changed(self, seen: list[tuple[int, int]]) -> bool:
+        return any(self.changes_of[serial] != changes for serial, changes in seen)
 
     def note_change(self, access):
         """Keep who has last changed an element, for messages about threads that wait for it."""
+        self.changes_of[access.storage.serial] += 1
         # An access whose lanes are all out of bounds changes nothing.
         if access.storage.space != "local" and access.mask.any:
             where, who = self._first_cells(access)

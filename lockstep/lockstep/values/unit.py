@@ -23,7 +23,7 @@ class Frame:
 class Unit:
     """Lanes that run in lock-step: which of them are active, and where in the kernel they are."""
 
-    __slots__ = ("lanes", "mask", "phase", "site", "library_call", "exits", "batch", "batched")
+    __slots__ = ("lanes", "mask", "phase", "site", "library_call", "exits", "batch", "batched", "looked_at")
 
     def __init__(self, lanes: Mask):
         self.lanes = lanes
@@ -41,6 +41,8 @@ class Unit:
         self.batch: tuple[int, ...] = ()
         # `batched` maps the name of each of these loops to the position of its length in `batch`.
         self.batched: dict[str, int] = {}
+        # `looked_at` has the serial numbers of the memories that the present iteration of a loop has read.
+        self.looked_at: set[int] = set()
 
     def open_batch(self, name: str, length: int):
         """Run ``length`` iterations of a loop at once."""

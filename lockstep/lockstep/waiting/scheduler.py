@@ -28,6 +28,8 @@ CHUNKS, WARPS, LANES = "chunks", "warps", "lanes"
 FINER = {CHUNKS: WARPS, WARPS: LANES}
 # At most MOST_WAITING units may wait at the same time, because each is a Python thread.
 MOST_WAITING = 4096
+# So many blocks begin before a unit looks at memory again that it has looked at in vain.
+MOST_AHEAD = MOST_WAITING // 2
 
 
 class NeedsFinerUnits(Exception):
@@ -49,6 +51,8 @@ class WaitingUnit(Unit):
         # `waits_at` is the site in the source at which the unit waits.
         self.waits_at: int | None = None
         self.begun = self.done = self.patient = False
+        # `in_vain` tells whether the unit has looked at memory again where it waits, and still has to wait.
+        self.in_vain = False
         # LaneCounts tells by `segment` and `executed` which lanes make an access together.
         self.segment, self.executed = (0,), Counter()
         self.wake = threading.Semaphore(0)
@@ -226,9 +230,13 @@ class Scheduler:
 
     # ---- waiting ----
 
-    def wait(self, site, ready: Callable[[], bool], what: Callable[[], str]):
-        """Let the running unit wait until ``ready()``. ``what()`` says what it waits for. Raise Deadlock."""
+    def wait(self, site, ready: Callable[[], bool], what: Callable[[], str], polls: bool = False):
+        """Let the running unit wait until ``ready()``. ``what()`` says what it waits for. Raise Deadlock.
+
+        ``polls``: the unit then looks at memory, and may have to wait again at this site.
+        """
         unit = self.current
+        unit.in_vain = polls and unit.waits_at == site
         unit.ready, unit.what, unit.waits_at = ready, what, site
         while not ready():
             self._let_others_run(unit)
@@ -250,19 +258,29 @@ class Scheduler:
         del unit.block.waiting[unit]
 
     def _next(self) -> WaitingUnit | None:
-        """Return the next unit that can continue. If none can, begin another block."""
+        """Return the next unit that can continue. If none can, begin another block.
+
+        A unit that has looked at memory in vain looks again only after many of the blocks that have room have
+        begun: it may be waiting for one of them, and it would take long if many looked each time.
+        """
         here, number = self.current.block, self.current.number
         if here.unbegun < len(here.units):
             here.unbegun += 1
             return here.units[here.unbegun - 1]
         for unit in sorted(here.waiting, key=lambda unit: (unit.number <= number, unit.number)):
+            if not unit.in_vain and unit.can_continue():
+                return unit
+        elsewhere = [unit for block in self.under_way if block is not here for unit in block.waiting]
+        for unit in elsewhere:
+            if not unit.in_vain and unit.can_continue():
+                return unit
+        may_begin = self.coming and len(self.under_way) < self.room()
+        if may_begin and len(self.under_way) < MOST_AHEAD:
+            return self.begin_block()
+        for unit in (*here.waiting, *elsewhere):
             if unit.can_continue():
                 return unit
-        for block in self.under_way:
-            for unit in block.waiting if block is not here else ():
-                if unit.can_continue():
-                    return unit
-        if self.coming and len(self.under_way) < self.room():
+        if may_begin:
             return self.begin_block()
         return next((unit for block in self.under_way for unit in block.waiting if unit.patient), None)
 
