@@ -65,6 +65,7 @@ def twice(states, x):
     x[i] = a + b
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize(
     ("kernel", "states", "kind", "places"),
     [

@@ -29,6 +29,7 @@ def simulated(tmp_path_factory):
     return np.load(output)
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("twin", small_twins(), ids=lambda twin: twin.name)
 def test_same_numbers_as_the_simulator(twin, simulated):
     given = arguments(*SIZE)

@@ -30,7 +30,7 @@ IN_VIEW = 650  # pixels of a notebook that a window of 1366 by 768 shows
 
 @pytest.mark.many(one_in=13, with_all=13)
 @pytest.mark.parametrize("name", NAMES)
-def test_explorers_live_from_the_first_opening_and_answers_are_judged(
+def test_explorers_work_from_the_first_opening_and_answers_are_judged(
     name, lab, lab_without_kernels, sample, request
 ):
     with lab.open(f"{name}.ipynb") as notebook:

@@ -196,7 +196,7 @@ def test_numbers_may_be_numpys_or_whole_floats():
     assert check.reads_per_result(lambda BK, TM: BK + Fraction(BK, TM)).passed
 
 
-@pytest.mark.many(one_in=2)
+@pytest.mark.full(reason="a kernel that prints much")
 @pytest.mark.parametrize(
     ("exercise", "old"), [("thread_columns", "b = Bs[p, tx]\n"), ("in_registers", "xp = x[p]\n")]
 )
@@ -221,7 +221,7 @@ def test_the_compiler_agrees_about_local_memory(make, spills):
     assert any(kernel.get_local_mem_per_thread().values()) == spills
 
 
-@pytest.mark.many(one_in=2)
+@pytest.mark.full(reason="emulates several kernels")
 @pytest.mark.parametrize(
     "loop", ["for i in range(len(acc)):\n{}", "i = 0\n            while i < R:\n{}                i += 1\n"]
 )

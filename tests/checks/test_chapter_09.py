@@ -70,6 +70,7 @@ DRAINED = (
 )
 
 
+@pytest.mark.many(one_in=5)
 @pytest.mark.parametrize(
     "changes",
     [GUARDED, COUNTED, NAMED, TAIL, DRAINED],

@@ -14,6 +14,7 @@ def mine(tmp_path):
     return own_kernel.new("mine", "thread_tiled_2d", tmp_path)
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.parametrize(
     ("changes", "right", "said"),
     [
@@ -29,6 +30,7 @@ def test_three_edits_are_checked(mine, capsys, changes, right, said):
     assert said in capsys.readouterr().out
 
 
+@pytest.mark.full(reason="runs the command many times")
 @pytest.mark.waits
 def test_the_command_line(tmp_path):
     done = gemm_course("new", "mine", "--from", "block_tiled", "--folder", str(tmp_path))

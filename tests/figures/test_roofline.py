@@ -69,6 +69,7 @@ def marks(picture):
     ]
 
 
+@pytest.mark.many(one_in=4)
 def test_no_name_lies_over_a_line_a_mark_or_another_name(picture):
     written = list(names(picture))
     for words, box in written:
@@ -79,6 +80,7 @@ def test_no_name_lies_over_a_line_a_mark_or_another_name(picture):
         assert not meet(box.corners, place.corners), (one, other)
 
 
+@pytest.mark.many(one_in=4)
 def test_no_mark_hides_another(picture):
     """A disc inside a ring leaves the ring to be seen."""
     for (x1, y1, r1, one), (x2, y2, r2, other) in combinations(marks(picture), 2):
@@ -86,6 +88,7 @@ def test_no_mark_hides_another(picture):
         assert (ring and abs(r1 - r2) >= 3) or math.dist((x1, y1), (x2, y2)) > r1 + r2
 
 
+@pytest.mark.many(one_in=4)
 def test_every_name_is_on_the_page(picture):
     width, height = (float(side) for side in shapes(picture).get("viewBox").split()[2:])
     for words, box in names(picture):
@@ -113,6 +116,7 @@ def test_the_point_comes_from_where_the_stage_before_stands(trail):
     assert ring.get("class") is None and "prefers-reduced-motion" in picture.data
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize(("trail", "name"), STATES, ids=lambda each: each if isinstance(each, str) else "")
 def test_the_title_names_the_lowest_roof_and_it_stands_out(trail, name):
     picture = _roofline.moved(trail, name)

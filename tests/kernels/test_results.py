@@ -83,6 +83,7 @@ def test_c_is_not_read_where_beta_is_zero(stage, emulated):
 
 @pytest.mark.many(one_in=4, with_all=2)
 @ANY_STAGE
+@pytest.mark.many(one_in=9)
 def test_the_arithmetic_is_one_fma_per_element_and_step(stage, emulated):
     """On a shape the tiles divide, nothing is computed twice and nothing in float64.
 

@@ -42,6 +42,7 @@ def test_the_edits_that_are_shown_are_those_that_are_tested(tmp_path):
     assert len(lines) == 6 and set(lines) <= set(edited)
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize(("sizes", "reads"), [((16, 4), 0.31), ((16, 8), 0.19), ((8, 16), 0.19)])
 def test_the_choice_that_reads_shared_memory_least_often(tmp_path, sizes, reads):
     mine = own(new_file(tmp_path, "mine"))

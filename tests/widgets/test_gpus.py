@@ -189,6 +189,7 @@ def test_roofs_of_an_unknown_gpu_are_measured_ones(made_up, tmp_path, monkeypatc
     assert "not in the course's table" in see.machine(on="made_up_1").alt
 
 
+@pytest.mark.full(reason="draws all pictures")
 def test_what_was_not_measured_says_what_measures_it(made_up, tmp_path):
     name = NEW_ENOUGH[0]
     assert f"{name} was not measured on the {MADE_UP}" in see.tflops("mma_sync", name, on="made_up_1").alt

@@ -52,6 +52,7 @@ def test_blocks_are_those_of_the_stage(name):
     assert kernel.shared_bytes == 4 * floats
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.compiler
 @pytest.mark.parametrize("name", _strips.KERNELS)
 def test_the_loop_is_as_compiled(name):
