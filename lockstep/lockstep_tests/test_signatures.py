@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import cuda
 
-import lockstep  # noqa: F401  (before the kernels: it lets those with signatures wait)
+import lockstep
 from lockstep import ArgumentError, EmulatorError, KernelTypeError, UnsupportedKernel, emulate
 from lockstep_tests import processes
 from lockstep_tests.corpus import ramp, zeros
@@ -98,6 +98,18 @@ def test_list_of_signatures():
         assert (out == 1).all()
     with pytest.raises(ArgumentError, match="no signature of of_two_types takes"):
         emulate(of_two_types, 1, 4, np.zeros(4))
+
+
+def test_a_signature_is_chosen_before_an_array_is_copied():
+    """An array with gaps fits no signature for C order. That it cannot be copied would be a ValueError."""
+    with lockstep.emulated():
+
+        @cuda.jit("void(float32[::1])")
+        def kernel(x):
+            x[0] = 1
+
+        with pytest.raises(TypeError, match="not C-contiguous"):
+            kernel[1, 1](zeros(8)[::2])
 
 
 def test_arguments_and_results_of_device_functions_are_cast():

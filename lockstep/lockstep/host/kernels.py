@@ -306,10 +306,13 @@ class Configured:
                 f"to more than {MAX_STATIC_SHARED_BYTES:,}, and numba.cuda has no call for that",
             )
         self._check_launch_bounds()
+        wanted = [one.types for one in declared], _parameters(kernel.py_func)
+        if declared and all(isinstance(arg, (np.ndarray, np.generic, int, float, complex)) for arg in args):
+            signed.fitted(name, *wanted, args)  # A signature is chosen before an array is copied.
         back: list[Callable[[], None]] = []
         values = [on_device(through_extensions(kernel.extensions, arg, back), back) for arg in args]
         if declared:
-            values = signed.fitted(name, [one.types for one in declared], _parameters(kernel.py_func), values)
+            values = signed.fitted(name, *wanted, values)
         types = tuple(map(type_of, values))
         known = types in kernel.launched
         try:
