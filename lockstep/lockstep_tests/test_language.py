@@ -510,6 +510,26 @@ def test_what_a_division_by_zero_raises(operation, number, text):
     emulate(kernel, 1, 1, number, number - 1, out)
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_narrow_integers_are_negated_and_inverted_in_their_own_type(bits):
+    @cuda.jit
+    def kernel(x, y, number, out):
+        i = cuda.threadIdx.x
+        out[i, 0], out[i, 1], out[i, 2] = -x[i], ~x[i], -y[i]
+        out[i, 3], out[i, 4], out[i, 5] = (-x[i]) >> 1, -number, ~y[i]
+
+    values = np.array([7, 0, 2 ** (bits - 1)], np.uint64)
+    x, out = values.astype(f"u{bits // 8}"), np.zeros((3, 6), np.uint64)
+    emulate(kernel, 1, 3, x, x.view(f"i{bits // 8}"), x[0], out)
+    wide = out.view(np.int64)
+    for i, value in enumerate(map(int, values)):
+        negated = -value % 2**bits
+        assert out[i].tolist()[:2] == [negated, 2**bits - 1 - value], (i, out[i])
+        signed = [-value, -1 - value] if i < 2 else [-value, value - 1]
+        assert [wide[i, 2], wide[i, 5]] == signed and out[i, 3] == negated // 2
+        assert out[i, 4] == 2**bits - 7
+
+
 def test_a_tuple_is_indexed_from_its_end_too():
     @cuda.jit
     def kernel(out):

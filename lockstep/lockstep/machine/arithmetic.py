@@ -144,7 +144,7 @@ class Arithmetic:
             return -a
         dtype = promote_sign(self._dtype(a))
         if self._integers(a):
-            return self.settle(lanes.subtract(_zero(dtype), a), a)
+            return self._widened(self.settle(lanes.subtract(_zero(dtype), a), a), self._dtype(a), dtype)
         if dtype.kind in TIMES:
             return computed(np.negative, a)
         # A GPU negates an operand for free, so no operation is counted.
@@ -162,7 +162,14 @@ class Arithmetic:
             return unknown(dtype)
         if not self._integers(a):
             raise KernelTypeError(f"~ needs an integer, not {self._dtype(a)}")
-        return self.settle(lanes.bitwise("^", a, -1 if dtype == INT64 else dtype.type(2**64 - 1)), a)
+        flipped = lanes.bitwise("^", a, -1 if dtype == INT64 else dtype.type(2**64 - 1))
+        return self._widened(self.settle(flipped, a), self._dtype(a), dtype)
+
+    def _widened(self, result, narrow, wide):
+        """Return ``-x`` or ``~x``, which Numba computes in the type of x and then widens to 64 bits."""
+        if narrow == BOOL or narrow.itemsize == wide.itemsize:
+            return result
+        return self.cast(wide, self.cast(narrow, result))
 
     # ---- fused multiply-add ----
 

@@ -620,22 +620,34 @@ class Translator:
         return [ast.Pass()]
 
     def _do_Assert(self, node):
-        text = "" if node.msg is None else _text(node.msg)
-        self._require_constants(node, [node.msg] if node.msg else [])
-        site = self._site(node, "assert")
-        return self._fill(f"_M.assert_({site}, _TEST, {text!r})", node, _TEST=self._value(node.test))
+        given = [] if node.msg is None else [node.msg]
+        self._require_constants(node, given)
+        holes = {"_SITE": self._site(node, "assert"), "_TEST": self._value(node.test)}
+        holes["_GIVEN"] = ast.Tuple([self._exceptions_argument(one) for one in given], ast.Load())
+        return self._fill("_M.assert_(_SITE, _TEST, *_GIVEN)", node, **holes)
 
     def _do_Raise(self, node):
-        """Translate ``raise``. The exception's arguments are not evaluated but shown as they are written."""
         given = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if given is None or node.cause is not None:
             self._refuse(node, "only `raise` with an exception is supported in a kernel, without `from`")
         kind = self._exception(given)
         arguments = node.exc.args if isinstance(node.exc, ast.Call) else []
         self._require_constants(node, arguments)
-        text = ", ".join(map(_text, arguments))
         site, key = self._site(node, "raise"), remember_exception(kind)
-        return self._code(f"_M.raise_({site}, {ast.unparse(given)!r}, {text!r}, {key!r})", node)
+        line = f"_M.raise_({site}, {ast.unparse(given)!r}, _GIVEN, {key!r})"
+        given = ast.Tuple([self._exceptions_argument(one) for one in arguments], ast.Load())
+        return self._fill(line, node, _GIVEN=given)
+
+    def _exceptions_argument(self, node):
+        """Return code for an argument of an exception: its value, or its source if that is not known."""
+        number, value = folded(node), self._resolve(node)
+        if isinstance(node, ast.Constant) or number is not None:
+            return ast.Constant(node.value if number is None else number)
+        if isinstance(value, Text):
+            return ast.Constant(value.text)
+        if isinstance(value, (bool, int, float, complex, np.generic)):
+            return self._outside(node)
+        return ast.Constant(ast.unparse(node))
 
     def _require_constants(self, node, arguments):
         """Refuse arguments of an exception that Numba would have to compute in the kernel."""
@@ -1742,11 +1754,6 @@ def _bound_positions(node: ast.Call, signature):
     for name, given in bound.items():
         for argument in given if isinstance(given, tuple) else (given,):
             yield None if starred else positions[name], argument
-
-
-def _text(node) -> str:
-    """Return the text of a constant's value, or the source of any other expression."""
-    return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
 
 
 def _whether_set(name: str) -> str:

@@ -209,6 +209,40 @@ def test_with_debug_the_host_gets_the_kernels_own_exception(tmp_path):
     assert "5 launches of 5 kernels" in done.stderr
 
 
+PLACED = """
+import os
+import numpy as np
+from numba import cuda
+MOST, WORD = np.float32(2.5), "big"
+@cuda.jit(debug=True, opt=False)
+def kernel(x, out):
+    i, j = cuda.grid(2)
+    out[i] = 1
+    if x[i] > 3:
+        raise ValueError("too " "big", 7, -1, MOST, WORD)
+    assert x[i] > -1
+    x[i] //= x[i + 1]
+def told(x, out, threads):
+    try:
+        kernel[1, threads](np.array(x), out)
+    except (ValueError, AssertionError, ZeroDivisionError) as error:
+        return error.args
+out = np.zeros(4, np.int64)
+file = os.path.abspath(__file__)
+first, *rest = told([1, 2, 4, 1, 1], out, (4, 2))
+print(first == f"In function 'kernel', file {file}, line 11, tid=[0, 0, 2] ctaid=[0, 0, 0]: too big", first)
+print(rest == [7, -1, 2.5, "big"] and type(rest[2]) is np.float32, rest)
+print(told([-1, 2], out, 1) == (f"In function 'kernel', file {file}, line 12, tid=[0, 0, 0] ctaid=[0, 0, 0]",))
+print(told([1, 0], out, 1) == ("tid=[0, 0, 0] ctaid=[0, 0, 0]: integer division by zero",), out.any())
+"""
+
+
+def test_with_debug_the_exceptions_arguments_are_numbas(tmp_path):
+    done = run(tmp_path, PLACED)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["True"] * 4, done.stdout + done.stderr
+    assert done.stdout.endswith("True False\n")
+
+
 def test_an_exception_that_is_not_defined_is_named(tmp_path):
     source = KERNEL.replace("x[i + 1] = i", "raise IndexingError('too far')") + "kernel[1, 8](np.zeros(8))\n"
     done = run(tmp_path, source)
