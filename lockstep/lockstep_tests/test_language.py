@@ -819,6 +819,71 @@ def test_what_numba_does_not_compile_is_refused(kernel):
     assert (out == 0).all()
 
 
+NUMPY_5, NUMPY_1, NUMPY_SHAPE = np.int64(5), np.uint8(1), (np.int64(4), 3)
+
+
+@cuda.jit(device=True)
+def with_an_array_of(size):
+    return cuda.local.array(size, float32).shape[0]
+
+
+def kernels_with_numpy_integers():
+    def local_array(pair, out):
+        mine = cuda.local.array(NUMPY_5, float32)
+        mine[0] = out[0]
+
+    def shared_array(pair, out):
+        size = NUMPY_5
+        tile = cuda.shared.array((2, size), dtype=float32)
+        tile[0, 0] = out[0]
+
+    def beside_another(pair, out):
+        mine = cuda.local.array(NUMPY_SHAPE[1], float32)
+        mine[0] = out[0]
+
+    def in_a_function(pair, out):
+        out[0] = with_an_array_of(NUMPY_5)
+
+    def dimensions(pair, out):
+        out[cuda.grid(NUMPY_1)] = 1
+
+    def index_of_a_tuple(pair, out):
+        out[0] = pair[NUMPY_1]
+
+    return [cuda.jit(function) for function in vars().values()]
+
+
+@pytest.mark.parametrize("kernel", kernels_with_numpy_integers(), ids=lambda kernel: kernel.__name__)
+def test_a_numpy_integer_from_outside_is_no_literal(kernel):
+    with pytest.raises(EmulatorError, match=r"NumPy integer.*int\(\.\.\.\)|int\(\.\.\.\) of a NumPy integer"):
+        emulate(kernel, 1, 1, (1, 2.5), zeros(4))
+
+
+def test_one_code_takes_an_int_and_not_a_numpy_integer():
+    def made(size):
+        @cuda.jit
+        def kernel(pair, out):
+            mine = cuda.local.array(size, float32)
+            mine[0] = pair[:size][0]
+            out[0] = mine[0] + size
+
+        return kernel
+
+    emulate(made(2), 1, 1, (1, 2.5), out := zeros(1))
+    assert out[0] == 3
+    with pytest.raises(UnsupportedKernel, match="size is a NumPy integer"):
+        emulate(made(np.int64(2)), 1, 1, (1, 2.5), zeros(1))
+
+
+def test_a_numpy_integer_bounds_a_slice_of_a_tuple():
+    @cuda.jit
+    def kernel(pair, out):
+        out[0] = pair[:NUMPY_1][0] + NUMPY_5
+
+    emulate(kernel, 1, 1, (1, 2.5), out := zeros(1))
+    assert out[0] == 6
+
+
 def test_arrays_are_the_same_or_not():
     @cuda.jit
     def kernel(x, y, out):

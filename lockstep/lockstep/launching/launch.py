@@ -410,7 +410,7 @@ def _refuse_computed(callee: BoundFunction, position: int, file: str, line: int)
     raise UnsupportedKernel(
         f"{name}() needs a literal as its {parameter}: it makes an array of that size, or a grid of so many "
         "dimensions, and Numba must know the number when it compiles. Write the number, or the name of one "
-        "outside the kernel; the emulator does not take len() of a tuple",
+        "outside the kernel, int(...) of a NumPy integer; the emulator does not take len() of a tuple",
         file,
         line,
     )

@@ -125,7 +125,8 @@ class Elements:
             raise KernelTypeError(
                 "Numba must know the index of a tuple whose values differ in type, here "
                 f"{' and '.join(sorted(kinds))}, and the emulator takes only a number, or a variable with "
-                "one: write the number, or pass the values one by one"
+                "one, which no NumPy integer is: write the number, make it an int(...) outside the kernel, or "
+                "pass the values one by one"
             )
 
     def _pick(self, site, values: tuple, index):

@@ -138,6 +138,19 @@ def outside(wanted, function) -> dict:
     return found
 
 
+def numpy_integers(function) -> frozenset[str]:
+    """Return the outside names of a function whose values are NumPy integers, or tuples with one."""
+    found = outside(names_of(function.__code__), function)
+    return frozenset(name for name, value in found.items() if has_numpy_integer(value))
+
+
+def has_numpy_integer(value) -> bool:
+    """Is it a NumPy integer, or a tuple with one? To Numba such a number from outside is no literal."""
+    if isinstance(value, tuple):
+        return any(map(has_numpy_integer, value))
+    return isinstance(value, np.integer)
+
+
 def environment(function) -> dict:
     """Return every name that the function does not assign itself, with its value inside a kernel."""
     code = function.__code__

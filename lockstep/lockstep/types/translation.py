@@ -166,7 +166,7 @@ def translate(function, device: bool = False, split: Split | None = None, enviro
 def cached(function, environment, purpose, make):
     """Return ``make()``, cached by the function's code, the values of its names, and the purpose."""
     kinds = tuple((name, _signature(value)) for name, value in environment.items())
-    key = (inside.identity(function), kinds, purpose)
+    key = (inside.identity(function), kinds, names.numpy_integers(function), purpose)
     if key not in _cache:
         if len(_cache) >= _CACHE_SIZE:
             del _cache[next(iter(_cache))]
@@ -438,7 +438,9 @@ class Translator:
         """Tell whether an index is one integer that Numba knows, literal or named, or a slice of such."""
         if isinstance(node, ast.Slice):
             bounds = (node.lower, node.upper, node.step)
-            return all(bound is None or self._is_one_constant(bound) for bound in bounds)
+            # Here Numba knows NumPy integers from outside too.
+            numpy = [bound for bound in bounds if names.has_numpy_integer(self._original(bound))]
+            return all(bound in (None, *numpy) or self._is_one_constant(bound) for bound in bounds)
         if isinstance(node, ast.Name) and node.id in self.locals:
             name = variable_of(node.id)
             if name in self.parameters:
@@ -449,8 +451,41 @@ class Translator:
 
     def _is_constant_outside(self, node) -> bool:
         if isinstance(node, ast.Name):
-            return node.id not in self.locals and type(self.environment.get(node.id)) is int
+            known = node.id not in self.locals and type(self.environment.get(node.id)) is int
+            return known and not names.has_numpy_integer(self._original(node))
         return type(folded(node)) is int
+
+    def _original(self, node):
+        """Return the Python object of a name from outside, or of ``name.part``, or None."""
+        chain = self._chain(node)
+        if chain is None:
+            return None
+        value = names.outside(chain[:1], self.function).get(chain[0])
+        for name in chain[1]:
+            value = getattr(value, name, None)
+        return value
+
+    def _numpy_integer(self, node, seen=frozenset()) -> str | None:
+        """Return the name of a NumPy integer from outside, by which a literal is given, or None."""
+        if isinstance(node, ast.Name) and node.id in self.locals:
+            given = [] if node.id in seen else self.only_values().get(node.id, [])
+            parts, seen = [part for part in given if part is not None], seen | {node.id}
+        elif isinstance(node, (ast.Tuple, ast.Subscript)):
+            # Beside a NumPy integer, no number of a tuple from outside is a literal.
+            parts = node.elts if isinstance(node, ast.Tuple) else [node.value]
+        else:
+            return ast.unparse(node) if names.has_numpy_integer(self._original(node)) else None
+        return next(filter(None, (self._numpy_integer(part, seen) for part in parts)), None)
+
+    def _instead_of_numpy_integer(self, node) -> str:
+        """Return the end of a sentence about a number that is no literal, if it is a NumPy integer."""
+        name = self._numpy_integer(node)
+        if name is None:
+            return ""
+        return (
+            f"; {name} is a NumPy integer or has one, which is no literal to Numba: outside the kernel, make "
+            "it a Python integer with int(...)"
+        )
 
     def _is_literal(self, node, seen=frozenset()) -> bool:
         """Tell whether Numba knows an integer as a literal: written out, named outside, or a copy of one."""
@@ -1227,13 +1262,7 @@ class Translator:
         )
 
     def _is_member_of_enum(self, node) -> bool:
-        chain = self._chain(node)
-        if chain is None:
-            return False
-        value = names.outside(chain[:1], self.function).get(chain[0])
-        for name in chain[1]:
-            value = getattr(value, name, None)
-        return isinstance(value, enum.Enum)
+        return self._chain(node) is not None and isinstance(self._original(node), enum.Enum)
 
     def _index(self, node):
         if self._is_member_of_enum(node):
@@ -1466,6 +1495,7 @@ class Translator:
         """Note the arguments that are no literals, in case the function needs one."""
         for position, given in _bound_positions(node, inspect.signature(callee.function)):
             known = is_static(given, self.static) and computed_size(given, self.definition) is None
+            known &= self._numpy_integer(given) is None
             if position is not None and not known:
                 self.computed.append((*self._chain(node.func), position, node.lineno))
 
@@ -1540,7 +1570,8 @@ class Translator:
                 self._refuse(
                     node,
                     f"{name}({ast.unparse(given)}): Numba needs a literal here: write {name}(1), {name}(2) "
-                    f"or {name}(3), or the name of such a number outside the kernel",
+                    f"or {name}(3), or the name of such a number outside the kernel"
+                    f"{self._instead_of_numpy_integer(given)}",
                 )
             self._note_literals(given)
 
@@ -1550,12 +1581,13 @@ class Translator:
         for name in sorted(names_in(shape) - self.locals) if shape is not None else ():
             if name not in self.environment:
                 self._refuse_name(node, name)
-        if shape is not None and not is_static(shape, self.static):
+        numpy_integer = "" if shape is None else self._instead_of_numpy_integer(shape)
+        if shape is not None and (numpy_integer or not is_static(shape, self.static)):
             self._refuse(
                 node,
                 "the shape of a shared or local array must be known when the kernel is compiled: a number, "
                 "or a constant of the module or of the enclosing function, not a value that is only known "
-                f"when the kernel runs{LENGTH_OF_TUPLE if _calls_len(shape) else ''}",
+                f"when the kernel runs{LENGTH_OF_TUPLE if _calls_len(shape) else ''}{numpy_integer}",
             )
         if shape is not None and self._names_of_loops() & names_in(shape):
             self._refuse(
