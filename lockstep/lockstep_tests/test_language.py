@@ -37,7 +37,15 @@ class Kind(enum.IntEnum):
 
 
 class Colour(enum.Enum):
-    RED = 1
+    RED, GREEN = 1, 2
+
+
+class Share(enum.Enum):
+    HALF, WHOLE = 0.5, 1.0
+
+
+class Letter(enum.Enum):
+    A = "a"
 
 
 class Config:
@@ -46,6 +54,7 @@ class Config:
 
 TALL = Kind.TALL
 SHORT = np.dtype("int16")
+MARK, REAL = "#", "float32"
 
 
 def case(function):
@@ -585,10 +594,12 @@ def with_shapes_from_outside(out):
     tile = cuda.shared.array(SHAPE, dtype="float32")
     mine = cuda.local.array(shape=SHAPE[0], dtype="i4")
     other = cuda.shared.array(SHAPE[1], SHORT)
+    real = cuda.local.array(1, dtype=REAL)
+    real[0] = 0.1
     tile[t // 8, t % 8] = t
     other[t % 8] = t % 8
     mine[t % 4] = t
-    out[t] = tile[t // 8, t % 8] + other[t % 8] + mine[t % 4]
+    out[t] = tile[t // 8, t % 8] + other[t % 8] + mine[t % 4] + (real[0] == 0.1)
 
 
 def test_shapes_and_dtypes_from_outside():
@@ -764,7 +775,7 @@ def wrong_kernels():
         out[0] = Config.TILE
 
     def uses_an_enum(x, out):
-        out[0] = Colour.RED.value
+        out[0] = Letter.A.value
 
     def wrong_named_tuple(x, out):
         out[0] = Point(1, 2, 3).x
@@ -803,7 +814,7 @@ SENTENCES = {
     "keyword_of_print": "print() has no argument named sep",
     "two_angles": "sin() takes 1 argument, not 2",
     "reads_a_class": "Config is a class, and Numba reads neither classes nor their attributes",
-    "uses_an_enum": "Colour is no IntEnum",
+    "uses_an_enum": "enums whose values are numbers of one type, and Letter has others",
     "wrong_named_tuple": "takes",
     "shape_from_a_named_tuple": "must be known when the kernel is compiled",
     "in_an_array": "the emulator supports `in` for tuples, not for the array x",
@@ -817,6 +828,78 @@ def test_what_numba_does_not_compile_is_refused(kernel):
         emulate(kernel, 1, 4, ramp(4), out)
     assert SENTENCES[kernel.__name__] in str(refused.value)
     assert (out == 0).all()
+
+
+def test_enums_as_arguments_and_constants():
+    @cuda.jit(device=True)
+    def is_red(colour):
+        return colour == Colour.RED
+
+    @cuda.jit
+    def kernel(kind, colour, share, out):
+        out[0] = kind.value + TALL.value * 10
+        out[1] = is_red(colour) + 10 * is_red(Colour.RED)
+        out[2] = colour != Colour.GREEN or colour is Colour.RED
+        out[3] = share.value + Share.WHOLE.value
+        out[4] = kind * 2 if kind is Kind.WIDE and share in (Share.HALF, Share.WHOLE) else 0
+        chosen = kind
+        if out[cuda.threadIdx.x] > 0:
+            chosen = Kind.TALL
+        out[5] = chosen.value
+        later = colour
+        for _ in range(kind):
+            later = Colour.GREEN
+        out[6] = later.value
+
+    emulate(kernel, 1, 1, Kind.WIDE, Colour.GREEN, Share.HALF, out := zeros(7))
+    assert out.tolist() == [52, 10, 0, 1.5, 4, 5, 2]
+
+
+def kernels_with_enums():
+    def index(kind, colour, out):
+        out[kind] = 1
+
+    def stored(kind, colour, out):
+        out[0] = kind
+
+    def other_enum(kind, colour, out):
+        out[0] = colour == Share.HALF
+
+    def number(kind, colour, out):
+        out[0] = colour == 1
+
+    def order(kind, colour, out):
+        out[0] = colour < Colour.GREEN
+
+    def name(kind, colour, out):
+        out[0] = Kind.WIDE.name
+
+    def arithmetic(kind, colour, out):
+        out[0] = colour + 1
+
+    def one_for_each_thread(kind, colour, out):
+        mine = Colour.RED if cuda.threadIdx.x else Colour.GREEN
+        out[0] = mine.value
+
+    return [cuda.jit(function) for function in vars().values()]
+
+
+ENUM_SENTENCES = {
+    "index": "no member of an enum as an index",
+    "stored": "stores no member of an enum in an array of float32",
+    "other_enum": "here == compares a member of the enum Colour and a member of the enum Share",
+    "number": "here == compares a member of the enum Colour and an int",
+    "order": "here < compares",
+    "name": "Numba has no .name of an enum's member, only .value",
+    "arithmetic": "a number is needed here, not a member of the enum Colour",
+    "one_for_each_thread": "one member of Colour in some threads and another in others",
+}
+
+
+@pytest.mark.parametrize("kernel", kernels_with_enums(), ids=lambda kernel: kernel.__name__)
+def test_what_enums_cannot_do(kernel):
+    with pytest.raises(EmulatorError, match=ENUM_SENTENCES[kernel.__name__]):
+        emulate(kernel, 1, 2, Kind.WIDE, Colour.RED, zeros(4))
 
 
 NUMPY_5, NUMPY_1, NUMPY_SHAPE = np.int64(5), np.uint8(1), (np.int64(4), 3)
@@ -915,6 +998,17 @@ def that_prints(x):
     i = cuda.grid(1)
     if i < 2:
         print("thread", i, x[i], (i, 0.5), i > 0, cuda.threadIdx)
+
+
+def test_print_takes_a_text_from_outside(capsys):
+    label = "from outside"
+
+    @cuda.jit
+    def kernel():
+        print(label, MARK, cuda.threadIdx.x)
+
+    emulate(kernel, 1, 1)
+    assert capsys.readouterr().out == "from outside # 0\n"
 
 
 def test_print_writes_what_a_gpu_writes(capsys):

@@ -1,5 +1,6 @@
 """Launches a kernel: checks everything, runs it chunk by chunk of blocks, writes the results at the end."""
 
+import enum
 import inspect
 import sys
 from collections.abc import Callable
@@ -828,6 +829,8 @@ def _check_argument(name, value):
         raise ArgumentError(
             f"{name} is None, and numba.cuda passes no None to a kernel: pass a number or an array"
         )
+    if isinstance(value, enum.Enum) and not isinstance(member := names.meaning(value), names.Refused):
+        return member
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise LaunchError(f"{name} is {value}, which needs more than 64 bits")
     if isinstance(value, np.generic) and value.dtype.char in "gG":

@@ -10,6 +10,7 @@ from lockstep.findings import thread_name
 from lockstep.memory.storage import DeviceArray, Unknown
 from lockstep.values import lanes
 from lockstep.values.dtypes import dtype_of
+from lockstep.values.enums import Member
 
 from .iterables import check_one_type
 from .words import kind_of
@@ -63,6 +64,8 @@ class Language:
             return a is b
         if isinstance(a, DeviceArray) and isinstance(b, DeviceArray):
             return a is b or all(getattr(a, name) == getattr(b, name) for name in _IDENTITY)
+        if isinstance(a, Member) and isinstance(b, Member):
+            return a == b
         if isinstance(a, (DeviceArray, tuple)) or isinstance(b, (DeviceArray, tuple)):
             return False
         return self.compare("==", a, b) if dtype_of(a) == dtype_of(b) else False

@@ -12,16 +12,19 @@ from numba import cuda
 
 from lockstep.errors import KernelTypeError
 from lockstep.memory.records import RECORDS, RecordArray
-from lockstep.memory.storage import ARRAYS, ChosenArray, DeviceArray, row_major
+from lockstep.memory.storage import ARRAYS, ChosenArray, DeviceArray, Unknown, row_major
 from lockstep.registry import Type
 from lockstep.values import lanes
 from lockstep.values.complex_numbers import component
 from lockstep.values.dtypes import BOOL, INT64, dtype_of
+from lockstep.values.enums import EnumNumber, Member
 from lockstep.values.geometry import Coordinates
 from lockstep.values.lanes import ZERO, Lanes, Pattern
 
 from .iterables import Elements
 from .words import kind_of
+
+_MEMBERS = (EnumNumber, Member)
 
 
 def has_runtime() -> bool:
@@ -147,6 +150,10 @@ class Views:
                 return getattr(value, name)
         if isinstance(value, Type) and name == "type":
             return value
+        if name == "value" and isinstance(value, _MEMBERS):
+            return value.value
+        if name == "value" and self.only_types and isinstance(value, Unknown):
+            return value  # Whether the number is an enum's member is seen when the kernel runs.
         if isinstance(value, slice) and name in ("start", "stop", "step"):
             return _bound(value, name)
         raise KernelTypeError(f"the emulator knows no .{name} of {kind_of(value)} in a kernel")

@@ -40,11 +40,12 @@ from lockstep.reading.analysis import (
     static_names,
     walk_here,
 )
-from lockstep.reading.names import Callee, Namespace, OtherModule, Refused, Text
+from lockstep.reading.names import Callee, EnumClass, Namespace, OtherModule, Refused, Text
 from lockstep.reading.source import Source
 from lockstep.reading.trees import children, filled, walk
 from lockstep.registry import Emulation
 from lockstep.spelling import did_you_mean
+from lockstep.values.enums import EnumNumber, Member
 
 from .local_indices import COUNTED, COUNTED_ELEMENTS, KNOWN, UNKNOWN, Callees, LocalIndices
 from .unset_reads import UnsetReads, set_to_none
@@ -62,6 +63,7 @@ _BINARY = {
     ast.Pow: "pow",
 }
 _BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
+_DECLARE = ("shared_array", "local_array")
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 # A kernel may use the attributes and methods of outside values of these types.
 _VALUES = (Constant, tuple, complex, np.complexfloating)
@@ -403,6 +405,8 @@ class Translator:
                     sentence = f"{there} has no {name}{did_you_mean(name, names.members(owner))}"
                     raise UndefinedName(sentence, self.filename, node.lineno)
                 break
+            if isinstance(owner, (EnumNumber, Member)):
+                self._refuse(node, f"Numba has no .{name} of an enum's member, only .value")
         more = OWN_ARRAY if path[-1] in MAKE_ARRAYS else ""
         self._refuse(node, f"the emulator does not support {shown} in a kernel{more}")
 
@@ -530,11 +534,10 @@ class Translator:
 
     def _follow(self, root, path):
         value = self.environment.get(root)
-        owner = None
         for name in path:
-            if not isinstance(value, Namespace) and not (name == "value" and isinstance(owner, Namespace)):
+            if not isinstance(value, (Namespace, EnumNumber, Member)):
                 return None
-            owner, value = value, names.attribute(value, name)
+            value = names.attribute(value, name)
         return value
 
     def _resolve(self, node):
@@ -565,6 +568,8 @@ class Translator:
             self._refuse_name(node, root)
         if value is None:
             self._refuse_member(node, root, path)
+        if isinstance(value, EnumClass):
+            self._refuse(node, f"the emulator knows of an enum only its members by name, as in {shown}.NAME")
         if isinstance(value, Namespace):
             self._refuse(
                 node,
@@ -1620,6 +1625,9 @@ class Translator:
             return ast.Constant(
                 node.value
             )  # These calls take a text, as in print("...") and dtype="float32".
+        takes_text = callee is BUILTINS["print"] or getattr(callee, "kind", "") in _DECLARE
+        if takes_text and isinstance(given := self._resolve(node), Text):
+            return ast.Constant(given.text)
         return self._owned(node) if callee is None or isinstance(callee, Callee) else self._value(node)
 
     def _call_site(self, node, callee):

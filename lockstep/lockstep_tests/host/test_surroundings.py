@@ -232,7 +232,8 @@ file = os.path.abspath(__file__)
 first, *rest = told([1, 2, 4, 1, 1], out, (4, 2))
 print(first == f"In function 'kernel', file {file}, line 11, tid=[0, 0, 2] ctaid=[0, 0, 0]: too big", first)
 print(rest == [7, -1, 2.5, "big"] and type(rest[2]) is np.float32, rest)
-print(told([-1, 2], out, 1) == (f"In function 'kernel', file {file}, line 12, tid=[0, 0, 0] ctaid=[0, 0, 0]",))
+place = f"In function 'kernel', file {file}, line 12, "
+print(told([-1, 2], out, 1) == (f"{place}tid=[0, 0, 0] ctaid=[0, 0, 0]",))
 print(told([1, 0], out, 1) == ("tid=[0, 0, 0] ctaid=[0, 0, 0]: integer division by zero",), out.any())
 """
 
@@ -241,6 +242,38 @@ def test_with_debug_the_exceptions_arguments_are_numbas(tmp_path):
     done = run(tmp_path, PLACED)
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["True"] * 4, done.stdout + done.stderr
     assert done.stdout.endswith("True False\n")
+
+
+HALVES = """
+import numpy as np
+IMPORT
+from numba import cuda
+@cuda.jit
+def kernel(x):
+    x[0] = NAME(x[0], x[1])
+x = np.array([1.5, 2], np.float16)
+kernel[1, 1](x)
+print(x[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("from numba.cuda import fp16", "fp16.hadd"),
+        ("from numba.cuda.fp16 import hadd", "hadd"),
+        ("import numba.cuda.fp16", "numba.cuda.fp16.hadd"),
+    ],
+)
+def test_float16_functions_are_imported_from_their_module(tmp_path, statement, name):
+    pytest.importorskip("numba.cuda.fp16", reason="the built-in numba.cuda has no such module")
+    done = run(tmp_path, HALVES.replace("IMPORT", statement).replace("NAME", name))
+    assert (done.returncode, done.stdout) == (0, "3.5\n"), done.stderr
+
+
+def test_a_program_declares_no_foreign_function(tmp_path):
+    done = run(tmp_path, "from numba import cuda\ncuda.declare_device('f', 'int32(int32)')\n")
+    assert done.returncode == 1 and "line 2: the emulator runs Python only" in done.stderr
 
 
 def test_an_exception_that_is_not_defined_is_named(tmp_path):
