@@ -22,6 +22,7 @@ from lockstep.values.geometry import Coordinates
 from lockstep.values.lanes import ZERO, Lanes, Pattern
 
 from .iterables import Elements
+from .reductions import METHODS_THAT_REDUCE
 from .words import kind_of
 
 _MEMBERS = (EnumNumber, Member)
@@ -232,14 +233,18 @@ class Views:
             return value(self, *arguments)
         if name == "conjugate" and dtype_of(value) is not None and dtype_of(value) is not BOOL:
             return self.conjugate(value)
+        if name == "item" and dtype_of(value) is not None and not isinstance(value, ARRAYS):
+            return value
         if name == "view" and dtype_of(value) is not None and not isinstance(value, ARRAYS):
             return self.reinterpreted(value, *arguments)
         if isinstance(value, RECORDS):
             return self.method_of_records(site, value, name, *arguments)
         if not isinstance(value, ARRAYS) or name in ("type", "conjugate"):
             raise KernelTypeError(f"the emulator knows no method .{name}() of {kind_of(value)} in a kernel")
-        if type(value) is ChosenArray:
+        if type(value) is ChosenArray and name not in METHODS_THAT_REDUCE:
             return self.each_choice(value, lambda array: self.method(site, array, name, *arguments))
+        if name in METHODS_THAT_REDUCE:
+            return self.reduced(site, value, name)
         return getattr(self, METHODS[name])(site, value, *arguments)
 
     def _transpose(self, site, array, *axes):
@@ -449,6 +454,7 @@ METHODS = {
     "item": "_item",
     "type": "",
     "conjugate": "",
+    **dict.fromkeys(METHODS_THAT_REDUCE, ""),
 }
 """Methods that kernels may call: of arrays, ``x.dtype.type(number)`` and ``z.conjugate()``."""
 

@@ -21,6 +21,7 @@ from lockstep.library.functions import NUMPY_FUNCTIONS, PARTS_BY_NUMPY
 from lockstep.library.signatures import declared, is_record_type
 from lockstep.machine.iterables import INDICES
 from lockstep.machine.language import same_tuple
+from lockstep.machine.reductions import REDUCTIONS
 from lockstep.machine.times import as_value, is_no_time
 from lockstep.memory.records import ConstantRecords, type_of_records
 from lockstep.memory.storage import Constant
@@ -95,7 +96,7 @@ def _numpy() -> dict:
         name: Emulation(function, writes=(function.ufunc.nin,)) for name, function in NUMPY_FUNCTIONS.items()
     }
     functions |= {name: Emulation(function) for name, function in PARTS_BY_NUMPY.items()}
-    functions |= INDICES
+    functions |= INDICES | REDUCTIONS
     functions["isnat"] = Emulation(is_no_time)
     ufuncs = {name: value.__name__ for name, value in vars(np).items() if isinstance(value, np.ufunc)}
     aliases = {name: functions[real] for name, real in ufuncs.items() if real in functions}

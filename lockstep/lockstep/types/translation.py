@@ -18,6 +18,7 @@ from lockstep.errors import UndefinedName, UnsupportedKernel, remember_exception
 from lockstep.frozen import original
 from lockstep.library.cuda_api import BUILTINS, Special, is_lanewise
 from lockstep.machine.machine import Site
+from lockstep.machine.reductions import METHODS_THAT_REDUCE
 from lockstep.machine.views import METHODS
 from lockstep.memory.storage import Constant
 from lockstep.reading import inside, names
@@ -89,7 +90,7 @@ OWN_ARRAY = (
     "`cuda.local.array(size, dtype)`, and a loop sets the elements"
 )
 # These methods have a fixed number of arguments.
-_TAKES = {"item": 0, "view": 1, "conjugate": 0, "sync": 0}
+_TAKES = {"item": 0, "view": 1, "conjugate": 0, "sync": 0, **dict.fromkeys(METHODS_THAT_REDUCE, 0)}
 LENGTH_OF_TUPLE = "; the emulator does not take len(), which Numba takes of a tuple"
 REFUSED_METHODS = {
     "ravel": "write .reshape(x.size) of an array x whose rows lie one after another, or use all its indices",
@@ -1135,6 +1136,7 @@ class Translator:
         if isinstance(node, ast.Call):
             callee = self._resolve(node.func)
             held = isinstance(node.func, ast.Name) and node.func.id in self.locals
+            held |= isinstance(node.func, ast.Attribute) and node.func.attr in METHODS_THAT_REDUCE
             return held or isinstance(callee, Callee) or bool(getattr(callee, "reads", ()))
         return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
 
@@ -1545,7 +1547,7 @@ class Translator:
             self._refuse(node, f"Numba does not compile .{name}() in a kernel without its runtime: {instead}")
         if name not in METHODS:
             more = ": store into its elements in a loop" if name == "fill" else ""
-            more = ": add up in a loop" if name in ("sum", "dot") else more
+            more = ": write a loop" if name in ("dot", "max", "min") else more
             self._refuse(node, f"the emulator does not support the method .{name}() in a kernel{more}")
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             self._refuse(node, f"the method .{name}() is supported in a kernel with plain arguments only")
