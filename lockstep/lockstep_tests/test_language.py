@@ -765,6 +765,9 @@ def wrong_kernels():
     def number_as_an_array(x, out):
         out[0] = out[0][1]
 
+    def launches_a_kernel(x, out):
+        with_an_optional_array[1, 32](x, x, out)
+
     def keyword_of_print(x, out):
         print(1, sep="")
 
@@ -811,6 +814,7 @@ SENTENCES = {
     "undefined_size": "the name TILES is not defined",
     "array_as_a_number": "sin() takes numbers, not the array x",
     "number_as_an_array": "a float32 value cannot be indexed: a number was given where an array is needed",
+    "launches_a_kernel": "a kernel cannot launch kernels in Numba: launch with_an_optional_array from",
     "keyword_of_print": "print() has no argument named sep",
     "two_angles": "sin() takes 1 argument, not 2",
     "reads_a_class": "Config is a class, and Numba reads neither classes nor their attributes",

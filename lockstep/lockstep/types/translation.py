@@ -65,6 +65,7 @@ _BINARY = {
 }
 _BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
 _DECLARE = ("shared_array", "local_array")
+_ATOMICS = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 # A kernel may use the attributes and methods of outside values of these types.
 _VALUES = (Constant, tuple, complex, np.complexfloating)
@@ -214,8 +215,9 @@ class Translator:
         self.literal: set[int] = set()
         self.computed: list = []
         self.spelled_out: dict = {}
-        # `updating` has the ids of the elements that one statement both loads and stores.
-        self.updating: set = set()
+        # `updating` maps the id of an element that one statement both loads and stores to the name of the
+        # atomic operation that does the same, or to "other".
+        self.updating: dict = {}
         self.local_shapes: list = []
         self.unset_sites: dict[int, str] = {}
         self.unset_reads, self.tracked, self.set_in = set(), set(), {}
@@ -435,7 +437,7 @@ class Translator:
             self.numbers[key] = number = next(_site_numbers)
             place = self.filename, node.col_offset
             constant = isinstance(node, ast.Subscript) and self._is_one_constant(node.slice)
-            updates = id(node) in self.updating
+            updates = self.updating.get(id(node), "")
             self.sites[number] = Site(self.definition.name, node.lineno, op, stays, *place, constant, updates)
         return self.numbers[key]
 
@@ -748,7 +750,22 @@ class Translator:
             text = ast.unparse(target)
             loads = [part for part in walk(node.value) if isinstance(part, ast.Subscript)]
             same = [id(part) for part in loads if ast.unparse(part) == text]
-            self.updating |= {id(target), *same} if same else set()
+            if same:
+                self.updating |= dict.fromkeys((id(target), *same), self._atomic_of(node.value, text))
+
+    def _atomic_of(self, value, element) -> str:
+        """Return the atomic operation that computes an element's new value from the old, or "other"."""
+        if isinstance(value, ast.Call):
+            extreme = self._resolve(value.func)
+            found = [name for name in ("max", "min") if extreme is BUILTINS[name]]
+            return found[0] if found and element in map(ast.unparse, value.args) else "other"
+        if not isinstance(value, ast.BinOp) or type(value.op) not in _ATOMICS:
+            return "other"
+        sides = [value.left] if isinstance(value.op, ast.Sub) else [value.left, value.right]
+        if element in map(ast.unparse, sides):
+            return _ATOMICS[type(value.op)]
+        again = isinstance(value.left, ast.BinOp) and type(value.left.op) is type(value.op)
+        return self._atomic_of(value.left, element) if again else "other"
 
     def _do_AnnAssign(self, node):
         return [] if node.value is None else self._assign(node.target, self._owned(node.value), node)
@@ -877,7 +894,7 @@ class Translator:
 
     def _augment_element(self, node):
         target = node.target
-        self.updating.add(id(target))
+        self.updating[id(target)] = _ATOMICS.get(type(node.op), "other")
         if is_part(target.slice):
             name = ast.unparse(target.value)
             self._refuse(
@@ -1463,6 +1480,14 @@ class Translator:
             )
         callee = self._resolve(node.func)
         if self._chain(node.func) is None:
+            called = node.func.value if isinstance(node.func, ast.Subscript) else None
+            if isinstance(called, (ast.Name, ast.Attribute)) and isinstance(self._resolve(called), Callee):
+                name = ast.unparse(called)
+                self._refuse(
+                    node,
+                    f"a kernel cannot launch kernels in Numba: launch {name} from the host, or make it a "
+                    f"device function and call {name}(...) without a configuration",
+                )
             self._refuse(node, "the emulator calls functions in a kernel only by their names")
         function = self._outside(node.func)
         kind = getattr(callee, "kind", "")
