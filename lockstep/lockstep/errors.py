@@ -65,13 +65,25 @@ class KernelStopped(EmulatorError):
 class KernelRaised(KernelStopped):
     """An error for a thread that reached a ``raise``, or an ``assert`` that fails. The arrays are unchanged.
 
-    With ``debug=True`` it is also of the kernel's own class of exception, as the one that Numba raises then.
+    With ``debug=True`` it is also of the kernel's own class of exception, and has the arguments that Numba's
+    has then. ``told`` is the emulator's sentence, which is the error's text.
     """
+
+    told: str | None = None
+
+    def __str__(self):
+        return super().__str__() if self.told is None else self.told
+
+    def retold(self, text: str) -> "KernelStopped":
+        """Return the same error with another text. Arguments that are Numba's stay."""
+        if self.told is None:
+            return super().retold(text)
+        return _told(type(self), text, self.args)
 
 
 @functools.cache
 def _both(kind: type[Exception]) -> type[KernelRaised]:
-    return type(kind.__name__, (KernelRaised, kind), {"__str__": lambda self: self.args[0]})
+    return type(kind.__name__, (KernelRaised, kind), {})
 
 
 _remembered: weakref.WeakValueDictionary[str, type] = weakref.WeakValueDictionary()
@@ -84,10 +96,16 @@ def remember_exception(kind: type[BaseException]) -> str:
     return key
 
 
-def raised_as(key: str, text: str) -> KernelRaised:
-    """Return a KernelRaised that is also of the class that was remembered as ``key``."""
+def raised_as(key: str, text: str, arguments: tuple) -> KernelRaised:
+    """Return a KernelRaised with these arguments, also of the class that was remembered as ``key``."""
     kind = _remembered.get(key)
-    return KernelRaised(text) if kind is None else _made(_both(kind), text)
+    return _told(KernelRaised if kind is None else _both(kind), text, arguments)
+
+
+def _told(kind: type[KernelRaised], text: str, arguments: tuple) -> KernelRaised:
+    error = _made(kind, text)
+    error.args, error.told = arguments, text
+    return error
 
 
 def _made(kind: type[KernelStopped], text: str) -> KernelStopped:

@@ -130,11 +130,11 @@ def equal_stores(who: str, where: str) -> str:
     return sentence[0].upper() + sentence[1:]
 
 
-def lost_updates(array: str) -> str:
-    """Return how a race of threads that load, change and store one element ends, and what prevents it."""
+def lost_updates(cure: str) -> str:
+    """Return how a race of threads that load, change and store one element ends, with what prevents it."""
     return (
         "each loads the old value before the other has stored its own, so updates are lost, and no barrier "
-        f"helps. Use an atomic operation, such as cuda.atomic.add({array}, ...), or let one thread do it."
+        f"helps. {cure}"
     )
 
 

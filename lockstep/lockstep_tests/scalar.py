@@ -189,7 +189,9 @@ def apply(operation, *operands):
     operands = tuple(map(_typed, operands))
     takes, gives = _signature(operation, *(operand.dtype.name for operand in operands))
     if issubclass(gives, np.integer):
-        takes = [gives] * len(takes)  # Numba casts the operands of an integer operation to its result
+        # Numba casts the operands of an integer operation to its result, but it negates and inverts first.
+        own = operation in (operator.neg, operator.invert) and not isinstance(operands[0], np.bool_)
+        takes = [type(operands[0]) if own else gives] * len(takes)
     elif operation in COMPARE.values():
         return np.bool_(operation(*(operand.item() for operand in operands)))
     with np.errstate(all="ignore"):

@@ -37,7 +37,15 @@ class Kind(enum.IntEnum):
 
 
 class Colour(enum.Enum):
-    RED = 1
+    RED, GREEN = 1, 2
+
+
+class Share(enum.Enum):
+    HALF, WHOLE = 0.5, 1.0
+
+
+class Letter(enum.Enum):
+    A = "a"
 
 
 class Config:
@@ -46,6 +54,7 @@ class Config:
 
 TALL = Kind.TALL
 SHORT = np.dtype("int16")
+MARK, REAL = "#", "float32"
 
 
 def case(function):
@@ -510,6 +519,26 @@ def test_what_a_division_by_zero_raises(operation, number, text):
     emulate(kernel, 1, 1, number, number - 1, out)
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_narrow_integers_are_negated_and_inverted_in_their_own_type(bits):
+    @cuda.jit
+    def kernel(x, y, number, out):
+        i = cuda.threadIdx.x
+        out[i, 0], out[i, 1], out[i, 2] = -x[i], ~x[i], -y[i]
+        out[i, 3], out[i, 4], out[i, 5] = (-x[i]) >> 1, -number, ~y[i]
+
+    values = np.array([7, 0, 2 ** (bits - 1)], np.uint64)
+    x, out = values.astype(f"u{bits // 8}"), np.zeros((3, 6), np.uint64)
+    emulate(kernel, 1, 3, x, x.view(f"i{bits // 8}"), x[0], out)
+    wide = out.view(np.int64)
+    for i, value in enumerate(map(int, values)):
+        negated = -value % 2**bits
+        assert out[i].tolist()[:2] == [negated, 2**bits - 1 - value], (i, out[i])
+        signed = [-value, -1 - value] if i < 2 else [-value, value - 1]
+        assert [wide[i, 2], wide[i, 5]] == signed and out[i, 3] == negated // 2
+        assert out[i, 4] == 2**bits - 7
+
+
 def test_a_tuple_is_indexed_from_its_end_too():
     @cuda.jit
     def kernel(out):
@@ -565,10 +594,12 @@ def with_shapes_from_outside(out):
     tile = cuda.shared.array(SHAPE, dtype="float32")
     mine = cuda.local.array(shape=SHAPE[0], dtype="i4")
     other = cuda.shared.array(SHAPE[1], SHORT)
+    real = cuda.local.array(1, dtype=REAL)
+    real[0] = 0.1
     tile[t // 8, t % 8] = t
     other[t % 8] = t % 8
     mine[t % 4] = t
-    out[t] = tile[t // 8, t % 8] + other[t % 8] + mine[t % 4]
+    out[t] = tile[t // 8, t % 8] + other[t % 8] + mine[t % 4] + (real[0] == 0.1)
 
 
 def test_shapes_and_dtypes_from_outside():
@@ -734,6 +765,9 @@ def wrong_kernels():
     def number_as_an_array(x, out):
         out[0] = out[0][1]
 
+    def launches_a_kernel(x, out):
+        with_an_optional_array[1, 32](x, x, out)
+
     def keyword_of_print(x, out):
         print(1, sep="")
 
@@ -744,7 +778,7 @@ def wrong_kernels():
         out[0] = Config.TILE
 
     def uses_an_enum(x, out):
-        out[0] = Colour.RED.value
+        out[0] = Letter.A.value
 
     def wrong_named_tuple(x, out):
         out[0] = Point(1, 2, 3).x
@@ -780,10 +814,11 @@ SENTENCES = {
     "undefined_size": "the name TILES is not defined",
     "array_as_a_number": "sin() takes numbers, not the array x",
     "number_as_an_array": "a float32 value cannot be indexed: a number was given where an array is needed",
+    "launches_a_kernel": "a kernel cannot launch kernels in Numba: launch with_an_optional_array from",
     "keyword_of_print": "print() has no argument named sep",
     "two_angles": "sin() takes 1 argument, not 2",
     "reads_a_class": "Config is a class, and Numba reads neither classes nor their attributes",
-    "uses_an_enum": "Colour is no IntEnum",
+    "uses_an_enum": "enums whose values are numbers of one type, and Letter has others",
     "wrong_named_tuple": "takes",
     "shape_from_a_named_tuple": "must be known when the kernel is compiled",
     "in_an_array": "the emulator supports `in` for tuples, not for the array x",
@@ -797,6 +832,143 @@ def test_what_numba_does_not_compile_is_refused(kernel):
         emulate(kernel, 1, 4, ramp(4), out)
     assert SENTENCES[kernel.__name__] in str(refused.value)
     assert (out == 0).all()
+
+
+def test_enums_as_arguments_and_constants():
+    @cuda.jit(device=True)
+    def is_red(colour):
+        return colour == Colour.RED
+
+    @cuda.jit
+    def kernel(kind, colour, share, out):
+        out[0] = kind.value + TALL.value * 10
+        out[1] = is_red(colour) + 10 * is_red(Colour.RED)
+        out[2] = colour != Colour.GREEN or colour is Colour.RED
+        out[3] = share.value + Share.WHOLE.value
+        out[4] = kind * 2 if kind is Kind.WIDE and share in (Share.HALF, Share.WHOLE) else 0
+        chosen = kind
+        if out[cuda.threadIdx.x] > 0:
+            chosen = Kind.TALL
+        out[5] = chosen.value
+        later = colour
+        for _ in range(kind):
+            later = Colour.GREEN
+        out[6] = later.value
+
+    emulate(kernel, 1, 1, Kind.WIDE, Colour.GREEN, Share.HALF, out := zeros(7))
+    assert out.tolist() == [52, 10, 0, 1.5, 4, 5, 2]
+
+
+def kernels_with_enums():
+    def index(kind, colour, out):
+        out[kind] = 1
+
+    def stored(kind, colour, out):
+        out[0] = kind
+
+    def other_enum(kind, colour, out):
+        out[0] = colour == Share.HALF
+
+    def number(kind, colour, out):
+        out[0] = colour == 1
+
+    def order(kind, colour, out):
+        out[0] = colour < Colour.GREEN
+
+    def name(kind, colour, out):
+        out[0] = Kind.WIDE.name
+
+    def arithmetic(kind, colour, out):
+        out[0] = colour + 1
+
+    def one_for_each_thread(kind, colour, out):
+        mine = Colour.RED if cuda.threadIdx.x else Colour.GREEN
+        out[0] = mine.value
+
+    return [cuda.jit(function) for function in vars().values()]
+
+
+ENUM_SENTENCES = {
+    "index": "no member of an enum as an index",
+    "stored": "stores no member of an enum in an array of float32",
+    "other_enum": "here == compares a member of the enum Colour and a member of the enum Share",
+    "number": "here == compares a member of the enum Colour and an int",
+    "order": "here < compares",
+    "name": "Numba has no .name of an enum's member, only .value",
+    "arithmetic": "a number is needed here, not a member of the enum Colour",
+    "one_for_each_thread": "one member of Colour in some threads and another in others",
+}
+
+
+@pytest.mark.parametrize("kernel", kernels_with_enums(), ids=lambda kernel: kernel.__name__)
+def test_what_enums_cannot_do(kernel):
+    with pytest.raises(EmulatorError, match=ENUM_SENTENCES[kernel.__name__]):
+        emulate(kernel, 1, 2, Kind.WIDE, Colour.RED, zeros(4))
+
+
+NUMPY_5, NUMPY_1, NUMPY_SHAPE = np.int64(5), np.uint8(1), (np.int64(4), 3)
+
+
+@cuda.jit(device=True)
+def with_an_array_of(size):
+    return cuda.local.array(size, float32).shape[0]
+
+
+def kernels_with_numpy_integers():
+    def local_array(pair, out):
+        mine = cuda.local.array(NUMPY_5, float32)
+        mine[0] = out[0]
+
+    def shared_array(pair, out):
+        size = NUMPY_5
+        tile = cuda.shared.array((2, size), dtype=float32)
+        tile[0, 0] = out[0]
+
+    def beside_another(pair, out):
+        mine = cuda.local.array(NUMPY_SHAPE[1], float32)
+        mine[0] = out[0]
+
+    def in_a_function(pair, out):
+        out[0] = with_an_array_of(NUMPY_5)
+
+    def dimensions(pair, out):
+        out[cuda.grid(NUMPY_1)] = 1
+
+    def index_of_a_tuple(pair, out):
+        out[0] = pair[NUMPY_1]
+
+    return [cuda.jit(function) for function in vars().values()]
+
+
+@pytest.mark.parametrize("kernel", kernels_with_numpy_integers(), ids=lambda kernel: kernel.__name__)
+def test_a_numpy_integer_from_outside_is_no_literal(kernel):
+    with pytest.raises(EmulatorError, match=r"NumPy integer.*int\(\.\.\.\)|int\(\.\.\.\) of a NumPy integer"):
+        emulate(kernel, 1, 1, (1, 2.5), zeros(4))
+
+
+def test_one_code_takes_an_int_and_not_a_numpy_integer():
+    def made(size):
+        @cuda.jit
+        def kernel(pair, out):
+            mine = cuda.local.array(size, float32)
+            mine[0] = pair[:size][0]
+            out[0] = mine[0] + size
+
+        return kernel
+
+    emulate(made(2), 1, 1, (1, 2.5), out := zeros(1))
+    assert out[0] == 3
+    with pytest.raises(UnsupportedKernel, match="size is a NumPy integer"):
+        emulate(made(np.int64(2)), 1, 1, (1, 2.5), zeros(1))
+
+
+def test_a_numpy_integer_bounds_a_slice_of_a_tuple():
+    @cuda.jit
+    def kernel(pair, out):
+        out[0] = pair[:NUMPY_1][0] + NUMPY_5
+
+    emulate(kernel, 1, 1, (1, 2.5), out := zeros(1))
+    assert out[0] == 6
 
 
 def test_arrays_are_the_same_or_not():
@@ -830,6 +1002,17 @@ def that_prints(x):
     i = cuda.grid(1)
     if i < 2:
         print("thread", i, x[i], (i, 0.5), i > 0, cuda.threadIdx)
+
+
+def test_print_takes_a_text_from_outside(capsys):
+    label = "from outside"
+
+    @cuda.jit
+    def kernel():
+        print(label, MARK, cuda.threadIdx.x)
+
+    emulate(kernel, 1, 1)
+    assert capsys.readouterr().out == "from outside # 0\n"
 
 
 def test_print_writes_what_a_gpu_writes(capsys):

@@ -8,6 +8,13 @@ import numpy as np
 import pytest
 from numba import cuda, types
 
+try:
+    from numba.cuda import extending
+    from numba.cuda import literal_unroll as unroll_in_cuda
+except ImportError:  # The built-in numba.cuda shares these with the CPU.
+    from numba import extending
+    from numba import literal_unroll as unroll_in_cuda
+
 from lockstep import EmulatorError, emulate
 from lockstep.library.cuda_api import BUILTINS, CUDA
 
@@ -64,6 +71,20 @@ def test_a_type_goes_by_each_of_its_names(tmp_path):
         assert emulate(outside["kernel"], 1, 1, out).ok and out[0] == 1, name
 
 
+def doubled(x):
+    return 2 * x
+
+
+@extending.overload(doubled, target="cuda")
+def doubled_in_kernels(x):
+    return lambda x: 2 * x
+
+
+@extending.intrinsic
+def tripled(context, x):
+    """Lack an implementation, because no kernel with it is compiled."""
+
+
 def refused_kernels():
     def bfloat16(out):
         out[0] = cuda.bfloat16(1)
@@ -77,6 +98,16 @@ def refused_kernels():
     def unrolled(out):
         for value in numba.literal_unroll((1, 2.5)):
             out[0] += value
+
+    def unrolled_by_cuda(out):
+        for value in unroll_in_cuda((1, 2.5)):
+            out[0] += value
+
+    def overloaded(out):
+        out[0] = doubled(out[0])
+
+    def intrinsic_of_the_program(out):
+        out[0] = tripled(out[0])
 
     return [kernel for kernel in locals().values() if callable(kernel)]
 

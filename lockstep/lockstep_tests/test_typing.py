@@ -360,8 +360,8 @@ def test_integers_wrap_at_64_bits():
     smallest = -(2**63)
     assert whole[0].tolist() == [chaos[0], chaos[2], smallest, 0, 0, -128, 0, 0]
     assert whole[1].tolist() == [chaos[1], chaos[3], smallest, 1, 0, 0, 0, 0]
-    assert real[0].tolist() == [float(2**64 - 3), -128, 7, float(2**64 - 4), 9]
-    assert real[1].tolist() == [float(2**64 - 5), 7, 0, float(2**64 - 6), 15]
+    assert real[0].tolist() == [2**32 - 3, -128, 7, 2**32 - 4, 9]
+    assert real[1].tolist() == [2**32 - 5, 7, 0, 2**32 - 6, 15]
 
 
 @cuda.jit

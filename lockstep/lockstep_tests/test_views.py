@@ -510,8 +510,8 @@ def a_column_reshaped(x, o):
     o[0] = o.reshape(4, 2)[:, 0].reshape(2, 2)[0, 0]
 
 
-def a_sum_of_an_array(x, o):
-    o[0] = o.sum()
+def running_sums_of_an_array(x, o):
+    o[0] = o.cumsum()[0]
 
 
 def an_array_as_a_number(x, o):
@@ -535,7 +535,7 @@ def an_array_as_index(x, o):
         (a_slice_changed_as_a_whole, "a slice cannot be changed as a whole"),
         (a_shape_with_other_elements, "o has 8 elements; it cannot be reshaped to 3 by 5"),
         (a_column_reshaped, "reshapes only arrays that lie in memory row by row"),
-        (a_sum_of_an_array, r"does not support the method \.sum\(\)"),
+        (running_sums_of_an_array, r"does not support the method \.cumsum\(\)"),
         (an_array_as_a_number, "is a whole array"),
         (a_step_that_differs, "the step of a slice must be the same for all threads"),
         (an_array_as_index, "an index must be an integer"),
@@ -599,3 +599,116 @@ def test_a_variable_may_be_an_array_here_and_a_tuple_there_if_nothing_uses_both(
     run(array_then_tuple, 4, a, o)
     np.testing.assert_array_equal(o[:, 0], a[:, 2])
     np.testing.assert_array_equal(o[:, 1], np.where(np.arange(4) > 1, 2 * a[:, 3], 0))
+
+
+# --- whole arrays in one number ---------------------------------------------------------------------------
+
+
+@cuda.jit
+def reduce_rows(x, out):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        row = x[i, i:]  # Each thread has a row of another length.
+        out[i, 0], out[i, 1], out[i, 2] = row.sum(), np.prod(row), row.mean()
+        out[i, 3], out[i, 4] = np.var(row), row.std()
+        out[i, 5], out[i, 6] = row.argmin(), np.argmax(row)
+        out[i, 7], out[i, 8] = np.any(row), row.all()
+        out[i, 9], out[i, 10] = np.nansum(row), np.count_nonzero(row)
+
+
+def reduced(row) -> list:
+    """Return what a thread computes of its row, one element after another, in Numba's types."""
+    kind = row.dtype.kind
+    whole = np.uint64 if kind == "u" else np.int64 if kind in "bi" else row.dtype.type
+    total, product, filled = whole(0), whole(1), np.int64(0) if kind in "biu" else whole(0)
+    mean = np.float64(0) if kind in "biu" else whole(0)
+    for x in row:
+        total, product, mean = total + whole(x), product * whole(x), mean + type(mean)(x)
+        filled += type(filled)(0 if kind == "f" and np.isnan(x) else x)
+    mean = np.float64(mean) / len(row)
+    squares = np.float64(0)
+    for x in row:
+        squares += (np.float64(x) - mean) ** 2
+    var = squares / len(row)
+    places = [int(np.argmin(row)), int(np.argmax(row)), bool(row.any()), bool(row.all())]
+    return [total, product, mean, var, var**0.5, *places, filled, np.count_nonzero(row)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.uint32, np.bool_])
+def test_arrays_are_reduced_in_numbas_order_and_types(dtype):
+    x = (np.random.default_rng(2).uniform(0, 4, (4, 9)) * (1 if dtype != np.uint8 else 60)).astype(dtype)
+    x[1, 1:3], x[2] = 0, 0
+    if dtype == np.float32:
+        x[0, 4] = x[3, 3] = np.nan
+    out = np.zeros((4, 11))
+    run(reduce_rows, 32, x, out)
+    with np.errstate(invalid="ignore", over="ignore"):
+        want = [list(map(float, reduced(row[i:]))) for i, row in enumerate(x)]
+    np.testing.assert_array_equal(out, want)
+
+
+def test_an_array_of_layout_f_is_added_up_by_columns():
+    @cuda.jit
+    def kernel(x, y, out):
+        out[0], out[1], out[2], out[3] = x.sum(), x.T.sum(), y.sum(), x.argmin()
+
+    x = np.array([[1e8, -1e8], [1, 1]], np.float32)  # Added up by rows it is 2, by columns 1.
+    run(kernel, 1, np.asfortranarray(x), x, out := zeros(4))
+    assert out.tolist() == [1, 1, 2, 1]
+
+
+def test_a_thread_that_has_found_one_reads_no_further():
+    @cuda.jit
+    def kernel(out):
+        flags = cuda.local.array(4, int32)
+        flags[0] = cuda.threadIdx.x
+        flags[1] = 1
+        out[cuda.threadIdx.x] = np.any(flags) + 10 * (flags[:1].all())
+
+    run(kernel, 3, out := zeros(3))
+    assert out.tolist() == [1, 11, 11]
+
+
+def test_reductions_are_counted_without_running():
+    x, out = np.ones((4, 9), np.float32), np.zeros((4, 11))
+    ran, counted = (emulate(reduce_rows, 1, 4, x, out, counts_only=only) for only in (False, True))
+    rows = [report.total("requests", space="global", array="x") for report in (ran, counted)]
+    # Where no value is known, no thread leaves any() early.
+    assert rows[0] < rows[1]
+    np.testing.assert_array_equal(out[:, 10], [9, 8, 7, 6])
+
+
+def test_what_numba_does_not_reduce():
+    def of_halves(x, h, out):
+        out[0] = h.sum()
+
+    def by_axis(x, h, out):
+        out[0] = x.sum(0)
+
+    def of_a_number(x, h, out):
+        out[0] = np.sum(x[0])
+
+    def largest(x, h, out):
+        out[0] = x.max()
+
+    def place_of_nothing(x, h, out):
+        out[0] = x[:0].argmax()
+
+    words = ["of float16", "takes no arguments", "takes an array", "does not support the method .max()"]
+    words.append("ValueError: attempt to get argmax of an empty sequence")
+    for function, sentence in zip((of_halves, by_axis, of_a_number, largest, place_of_nothing), words):
+        with pytest.raises(EmulatorError) as refused:
+            emulate(cuda.jit(function), 1, 1, ramp(4), np.zeros(4, np.float16), zeros(1))
+        assert sentence in str(refused.value)
+
+
+def test_new_axes_and_items_of_numbers():
+    @cuda.jit
+    def kernel(x, out):
+        i = cuda.threadIdx.x
+        column = x[:, np.newaxis]
+        out[np.newaxis, :][0, i] = column[i, 0].item() + column.ndim + x[i].item()
+        out[4], out[5] = np.any(x[0]) + np.all(i < 0), np.count_nonzero(x[1])
+
+    run(kernel, 4, ramp(4), out := zeros(6))
+    assert out.tolist() == [4, 6, 8, 10, 1, 1]

@@ -157,10 +157,12 @@ class Thread:
         if node.fn is operator.not_:
             return np.bool_(not value)
         if issubclass(gives, np.integer):
-            number = int(cast(value, gives))
-            return cast(
-                {operator.neg: -number, operator.pos: number, operator.invert: ~number}[node.fn], gives
-            )
+            given = numpy_type(signature.args[0])
+            # Numba negates and inverts a number in its own type, and then widens the result.
+            inner = gives if given is np.bool_ else given
+            number = int(cast(value, inner))
+            outcome = {operator.neg: -number, operator.pos: number, operator.invert: ~number}[node.fn]
+            return cast(cast(outcome, inner), gives)
         return np.bool_(not value) if node.fn is operator.invert else gives(node.fn(cast(value, gives)))
 
     def of_cast(self, node):

@@ -91,11 +91,18 @@ def without_our_frames(error: BaseException) -> None:
         error = None if error.__suppress_context__ else error.__context__
 
 
+def of_numba(filename: str) -> bool:
+    """Tell whether a file is one of Numba's own, and none of its tests."""
+    inside = filename.startswith(_INSIDE[1:]) and not filename.startswith("<")
+    return inside and f"{os.sep}tests{os.sep}" not in filename
+
+
 def _folders() -> tuple[str, ...]:
     """Return the folders and files whose code does not belong to the program."""
     specs = [find_spec(name) for name in ("numba", "numba_cuda")]
     places = [place for spec in specs if spec is not None for place in spec.submodule_search_locations]
-    return (*(place + os.sep for place in (os.path.dirname(__file__), *places)), contextlib.__file__)
+    ours = (place + os.sep for place in (os.path.dirname(__file__), *places))
+    return (*ours, contextlib.__file__, "<frozen importlib")
 
 
 _INSIDE = _folders()

@@ -1,11 +1,13 @@
 """Maps numba.cuda's names to the objects of the emulator's host side that a program finds in a session."""
 
 import functools
+import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from . import arguments, arrays, devices, kernels, streams, ufuncs
-from .errors import refusing
+from .errors import of_numba, refusing, unsupported
 
 NAMES: dict[str, Any] = {
     "jit": kernels.jit,
@@ -61,7 +63,15 @@ def _guvectorize(*signatures: Any, **options: Any) -> Callable:
     return refused
 
 
+def _declare_device(*args: Any, **named: Any) -> Any:
+    """Refuse the program's foreign functions. Modules of numba-cuda declare theirs when they are loaded."""
+    if of_numba(sys._getframe(1).f_code.co_filename):
+        return importlib.import_module("numba.cuda.decorators").declare_device(*args, **named)
+    raise unsupported(REFUSED["declare_device"])
+
+
 NAMES |= {name: refusing(sentence) for name, sentence in REFUSED.items()} | {"guvectorize": _guvectorize}
+NAMES["declare_device"] = _declare_device
 
 PUBLIC = tuple(name for name in NAMES if name not in ("_auto_device", "auto_device", "get_context", "reset"))
 

@@ -146,6 +146,10 @@ class Kernel:
 
     @_emulated
     def configure(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> "Configured":
+        for sizes in (griddim, blockdim):
+            # Numba keeps its configurations in a dict, and a list is no key of one.
+            if isinstance(sizes, list):
+                raise TypeError(f"unhashable type: 'list': write a tuple, {tuple(sizes)}, not {sizes}")
         if griddim is None or blockdim is None:
             raise ValueError(f"{self.py_func.__name__} needs a number of blocks and of threads per block")
         return Configured(self, _sizes("grid", griddim), _sizes("block", blockdim), stream, int(sharedmem))

@@ -1,5 +1,6 @@
 """Launches a kernel: checks everything, runs it chunk by chunk of blocks, writes the results at the end."""
 
+import enum
 import inspect
 import math
 import sys
@@ -413,7 +414,7 @@ def _refuse_computed(callee: BoundFunction, position: int, file: str, line: int)
     raise UnsupportedKernel(
         f"{name}() needs a literal as its {parameter}: it makes an array of that size, or a grid of so many "
         "dimensions, and Numba must know the number when it compiles. Write the number, or the name of one "
-        "outside the kernel; the emulator does not take len() of a tuple",
+        "outside the kernel, int(...) of a NumPy integer; the emulator does not take len() of a tuple",
         file,
         line,
     )
@@ -849,6 +850,8 @@ def _check_argument(name, value):
         raise ArgumentError(
             f"{name} is None, and numba.cuda passes no None to a kernel: pass a number or an array"
         )
+    if isinstance(value, enum.Enum) and not isinstance(member := names.meaning(value), names.Refused):
+        return member
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise LaunchError(f"{name} is {value}, which needs more than 64 bits")
     if isinstance(value, np.generic) and value.dtype.char in "gG":

@@ -31,6 +31,7 @@ from lockstep.values.dtypes import (
     promote_sign,
     unify,
 )
+from lockstep.values.enums import Member
 from lockstep.values.lanes import Lanes
 
 from .times import computed
@@ -144,7 +145,7 @@ class Arithmetic:
             return -a
         dtype = promote_sign(self._dtype(a))
         if self._integers(a):
-            return self.settle(lanes.subtract(_zero(dtype), a), a)
+            return self._widened(self.settle(lanes.subtract(_zero(dtype), a), a), self._dtype(a), dtype)
         if dtype.kind in TIMES:
             return computed(np.negative, a)
         # A GPU negates an operand for free, so no operation is counted.
@@ -162,7 +163,14 @@ class Arithmetic:
             return unknown(dtype)
         if not self._integers(a):
             raise KernelTypeError(f"~ needs an integer, not {self._dtype(a)}")
-        return self.settle(lanes.bitwise("^", a, -1 if dtype == INT64 else dtype.type(2**64 - 1)), a)
+        flipped = lanes.bitwise("^", a, -1 if dtype == INT64 else dtype.type(2**64 - 1))
+        return self._widened(self.settle(flipped, a), self._dtype(a), dtype)
+
+    def _widened(self, result, narrow, wide):
+        """Return ``-x`` or ``~x``, which Numba computes in the type of x and then widens to 64 bits."""
+        if narrow == BOOL or narrow.itemsize == wide.itemsize:
+            return result
+        return self.cast(wide, self.cast(narrow, result))
 
     # ---- fused multiply-add ----
 
@@ -213,6 +221,8 @@ class Arithmetic:
             return self.compare_tuples(op, a, b)
         if op in ("==", "!=") and (a is None or b is None):
             return (a is b) == (op == "==")
+        if isinstance(a, Member) or isinstance(b, Member):
+            return _compare_members(op, a, b)
         # _dtype refuses a value that is not a number.
         dtype = FLOAT64 if _compares_as_floats(a, b) else promote(self._dtype(a), self._dtype(b))
         if op not in ("==", "!="):
@@ -297,6 +307,8 @@ class Arithmetic:
         """Return, lane by lane, ``a`` where the condition holds and ``b`` elsewhere."""
         if a is b:
             return a
+        if isinstance(a, Member) and isinstance(b, Member):
+            return _one_member(a, b)
         if isinstance(a, ARRAYS) and isinstance(b, ARRAYS):
             return self.join_arrays(condition.pattern, a, b)
         if isinstance(a, RECORDS):
@@ -482,6 +494,25 @@ def _compares_as_floats(a, b) -> bool:
             return False
     first, second = getattr(a, "dtype", INT64), getattr(b, "dtype", INT64)
     return first != second and UINT64 in (first, second) and "i" in (first.kind, second.kind)
+
+
+def _compare_members(op, a, b) -> bool:
+    """Return ``a op b`` of members of one enum that is no IntEnum."""
+    if getattr(a, "kind", None) is not getattr(b, "kind", None) or op not in ("==", "!="):
+        raise KernelTypeError(
+            "Numba compares a member of an enum that is no IntEnum only with members of the same enum, and "
+            f"only with == and !=: here {op} compares {kind_of(a)} and {kind_of(b)}; take their .value"
+        )
+    return (a == b) == (op == "==")
+
+
+def _one_member(a: Member, b: Member) -> Member:
+    if a != b:
+        raise KernelTypeError(
+            f"the emulator supports no variable that is one member of {a.kind.__name__} in some threads and "
+            "another in others: use an IntEnum, or numbers"
+        )
+    return a
 
 
 def require_fit(given: np.dtype, wanted: np.dtype):

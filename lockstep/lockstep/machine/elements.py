@@ -7,6 +7,7 @@ from lockstep.memory.records import RECORDS, Record
 from lockstep.memory.storage import ARRAYS, DeviceArray, Unknown
 from lockstep.values import lanes
 from lockstep.values.dtypes import BOOL, INT64, TIMES, dtype_of
+from lockstep.values.enums import EnumNumber
 from lockstep.values.lanes import Lanes, Pattern
 
 from .arithmetic import require_fit
@@ -85,6 +86,8 @@ class Elements:
             raise DataDependent(
                 "an index depends on loaded data, so accesses cannot be counted without running the kernel"
             )
+        if isinstance(position, EnumNumber):
+            raise KernelTypeError("Numba takes no member of an enum as an index: write its .value")
         if isinstance(position, (int, np.integer)) and not isinstance(position, bool):
             return int(position)
         raise KernelTypeError(f"an index must be an integer, not {kind_of(position)}")
@@ -104,6 +107,10 @@ class Elements:
         if not isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
             raise KernelTypeError(f"only numbers can be stored, not {kind_of(value)}")
         given, wanted = getattr(value, "dtype", BOOL), array.dtype
+        if isinstance(value, EnumNumber) and wanted.kind not in "iu":
+            raise KernelTypeError(
+                f"Numba stores no member of an enum in an array of {wanted}: write its .value"
+            )
         if type(value) is complex or given.char in "FDe":
             require_fit(dtype_of(value), wanted)
         elif (given.kind in TIMES or wanted.kind in TIMES) and given != wanted:
@@ -125,7 +132,8 @@ class Elements:
             raise KernelTypeError(
                 "Numba must know the index of a tuple whose values differ in type, here "
                 f"{' and '.join(sorted(kinds))}, and the emulator takes only a number, or a variable with "
-                "one: write the number, or pass the values one by one"
+                "one, which no NumPy integer is: write the number, make it an int(...) outside the kernel, "
+                "or pass the values one by one"
             )
 
     def _pick(self, site, values: tuple, index):

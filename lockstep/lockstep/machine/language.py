@@ -1,6 +1,7 @@
 """Carries out the rest of Python's syntax: ``is``, ``in``, chained comparisons, exceptions."""
 
 import builtins
+import os
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from lockstep.findings import thread_name
 from lockstep.memory.storage import DeviceArray, Unknown
 from lockstep.values import lanes
 from lockstep.values.dtypes import dtype_of
+from lockstep.values.enums import Member
 
 from .iterables import check_one_type
 from .words import kind_of
@@ -62,6 +64,8 @@ class Language:
             return a is b
         if isinstance(a, DeviceArray) and isinstance(b, DeviceArray):
             return a is b or all(getattr(a, name) == getattr(b, name) for name in _IDENTITY)
+        if isinstance(a, Member) and isinstance(b, Member):
+            return a == b
         if isinstance(a, (DeviceArray, tuple)) or isinstance(b, (DeviceArray, tuple)):
             return False
         return self.compare("==", a, b) if dtype_of(a) == dtype_of(b) else False
@@ -90,7 +94,7 @@ class Language:
 
     # ---- exceptions ----
 
-    def assert_(self, site, condition, text):
+    def assert_(self, site, condition, *arguments):
         """Carry out ``assert condition, text``. While only counting, a condition on data not loaded holds."""
         if isinstance(condition, Unknown):
             return
@@ -99,7 +103,7 @@ class Language:
             return
         saved = self.unit.mask
         self.unit.mask = saved if condition is False else saved.where_not(condition)
-        self.raise_(site, "AssertionError", text)
+        self.raise_(site, "AssertionError", arguments)
         self.unit.mask = saved
 
     def raise_where(self, here, site, kind, text):
@@ -109,37 +113,53 @@ class Language:
         saved = self.unit.mask
         if here.ndim:
             self.unit.mask = saved.where(lanes.from_values(here))
-        self.raise_(site, kind, text)
+        self.raise_(site, kind, (text,), written=False)
         self.unit.mask = saved
 
-    def raise_(self, site, kind, text, key=None):
-        """Carry out ``raise kind(text)``, which stops the kernel if a thread reaches it.
+    def raise_(self, site, kind, arguments, key=None, written=True):
+        """Carry out ``raise kind(*arguments)``, which stops the kernel if a thread reaches it.
 
         ``key`` is the name under which :mod:`lockstep.errors` remembers the class; None for one of Python's.
+        ``written``: whether the source has the ``raise`` or ``assert``, and not code that Numba adds.
         """
         if not self.unit.mask.any:
             return
-        active = True if self.unit.mask.array is None else self.unit.mask.array
-        shape = np.broadcast_shapes(np.shape(active), self.chunk.geometry.shape)
-        exists = self.chunk.geometry.all_threads.array
-        here = np.broadcast_to(active, shape) & (True if exists is None else exists)
-        *_, row, column, linear = (int(axis[0]) for axis in here.nonzero())
-        thread = self.chunk.geometry.thread_coordinates(linear)
-        block = self.chunk.block_coordinates(row, column)
-        name = thread_name(thread, block)
-        what = f"{kind}: {text}" if text else kind
-        sentence = f"{name[0].upper()}{name[1:]} raises {what} in line {self.sites[site].line}."
+        thread, block = self._first_place()
+        name, at = thread_name(thread, block), self.sites[site]
+        what = f"{kind}: {', '.join(map(str, arguments))}" if arguments else kind
+        sentence = f"{name[0].upper()}{name[1:]} raises {what} in line {at.line}."
         if not self.debug:
             sentence += (
                 " On a GPU, a kernel that is compiled without debug=True does not tell: the thread just ends "
                 "there."
             )
             raise KernelRaised(sentence)
-        # Numba's message ends with the thread and the block in this form.
-        sentence += f" (tid={list(thread)} ctaid={list(block)}: {text})"
-        raise raised_as(key or remember_exception(getattr(builtins, kind)), sentence)
+        arguments = _as_numba(thread, block, at if written else None, arguments)
+        key = key or remember_exception(getattr(builtins, kind))
+        raise raised_as(key, f"{sentence} ({arguments[0]})", arguments)
+
+    def _first_place(self) -> tuple:
+        """Return (thread, block) of the first active lane."""
+        active = True if self.unit.mask.array is None else self.unit.mask.array
+        shape = np.broadcast_shapes(np.shape(active), self.chunk.geometry.shape)
+        exists = self.chunk.geometry.all_threads.array
+        here = np.broadcast_to(active, shape) & (True if exists is None else exists)
+        *_, row, column, linear = (int(axis[0]) for axis in here.nonzero())
+        return self.chunk.geometry.thread_coordinates(linear), self.chunk.block_coordinates(row, column)
 
     kind_of = staticmethod(kind_of)
+
+
+def _as_numba(thread, block, at, arguments) -> tuple:
+    """Return the arguments of the exception that Numba raises on the host, where it names z first.
+
+    ``at``: the site of the ``raise``, or None for code without one, whose place Numba does not know.
+    """
+    where = ""
+    if at is not None:
+        where = f"In function {at.function!r}, file {os.path.abspath(at.file)}, line {at.line}, "
+    first = f"{where}tid={list(reversed(thread))} ctaid={list(reversed(block))}"
+    return (f"{first}: {arguments[0]}", *arguments[1:]) if arguments else (first,)
 
 
 def same_tuple(like: tuple, values) -> tuple:

@@ -69,8 +69,9 @@ class Site(NamedTuple):
     column: int = -1
     # `one_constant` says that the index is one integer that Numba knows when it compiles.
     one_constant: bool = False
-    # `updates` says that the statement stores to the element that it loads, as in ``x[0] += 1``.
-    updates: bool = False
+    # Where the statement stores to the element that it loads, as in ``x[0] += 1``, `updates` names the atomic
+    # operation that does the same, such as "add", or is "other".
+    updates: str = ""
 
 
 class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAccess, Slices, Unset):

@@ -21,10 +21,11 @@ from .declarations import Declarations
 from .elements import Elements
 from .failed_calls import what_is_wrong
 from .language import Language
+from .reductions import Reductions
 from .views import Views
 
 
-class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Views):
+class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Reductions, Views):
     """The operations on numbers, tuples, arrays and records that the machine and the inference of types
     share.
 

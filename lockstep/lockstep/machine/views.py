@@ -12,16 +12,20 @@ from numba import cuda
 
 from lockstep.errors import KernelTypeError
 from lockstep.memory.records import RECORDS, RecordArray
-from lockstep.memory.storage import ARRAYS, ChosenArray, DeviceArray, row_major
+from lockstep.memory.storage import ARRAYS, ChosenArray, DeviceArray, Unknown, row_major
 from lockstep.registry import Type
 from lockstep.values import lanes
 from lockstep.values.complex_numbers import component
 from lockstep.values.dtypes import BOOL, INT64, dtype_of
+from lockstep.values.enums import EnumNumber, Member
 from lockstep.values.geometry import Coordinates
 from lockstep.values.lanes import ZERO, Lanes, Pattern
 
 from .iterables import Elements
+from .reductions import METHODS_THAT_REDUCE
 from .words import kind_of
+
+_MEMBERS = (EnumNumber, Member)
 
 
 def has_runtime() -> bool:
@@ -147,6 +151,10 @@ class Views:
                 return getattr(value, name)
         if isinstance(value, Type) and name == "type":
             return value
+        if name == "value" and isinstance(value, _MEMBERS):
+            return value.value
+        if name == "value" and self.only_types and isinstance(value, Unknown):
+            return value  # Whether the number is an enum's member is seen when the kernel runs.
         if isinstance(value, slice) and name in ("start", "stop", "step"):
             return _bound(value, name)
         raise KernelTypeError(f"the emulator knows no .{name} of {kind_of(value)} in a kernel")
@@ -225,14 +233,18 @@ class Views:
             return value(self, *arguments)
         if name == "conjugate" and dtype_of(value) is not None and dtype_of(value) is not BOOL:
             return self.conjugate(value)
+        if name == "item" and dtype_of(value) is not None and not isinstance(value, ARRAYS):
+            return value
         if name == "view" and dtype_of(value) is not None and not isinstance(value, ARRAYS):
             return self.reinterpreted(value, *arguments)
         if isinstance(value, RECORDS):
             return self.method_of_records(site, value, name, *arguments)
         if not isinstance(value, ARRAYS) or name in ("type", "conjugate"):
             raise KernelTypeError(f"the emulator knows no method .{name}() of {kind_of(value)} in a kernel")
-        if type(value) is ChosenArray:
+        if type(value) is ChosenArray and name not in METHODS_THAT_REDUCE:
             return self.each_choice(value, lambda array: self.method(site, array, name, *arguments))
+        if name in METHODS_THAT_REDUCE:
+            return self.reduced(site, value, name)
         return getattr(self, METHODS[name])(site, value, *arguments)
 
     def _transpose(self, site, array, *axes):
@@ -442,6 +454,7 @@ METHODS = {
     "item": "_item",
     "type": "",
     "conjugate": "",
+    **dict.fromkeys(METHODS_THAT_REDUCE, ""),
 }
 """Methods that kernels may call: of arrays, ``x.dtype.type(number)`` and ``z.conjugate()``."""
 

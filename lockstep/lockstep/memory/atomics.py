@@ -52,6 +52,31 @@ def require_dtype(name: str, array):
         )
 
 
+def instead_of(update: str, array: str, dtype: np.dtype) -> str:
+    """Return what to write in place of a load, a change and a store of one element by several threads.
+
+    ``update``: the name of the atomic operation that does the same, or "other".
+    """
+    allowed = _DTYPES.get(update, _INTEGERS) if update in ATOMICS else ()
+    if dtype.name in allowed:
+        return (
+            f"Use an atomic operation, such as cuda.atomic.{update}({array}, ...), or let one thread do it."
+        )
+    if update in ATOMICS and dtype.kind == "c":
+        return f"Use cuda.atomic.{update} on {array}.real and on {array}.imag, or let one thread do it."
+    if update in ATOMICS and dtype.itemsize < 4:
+        return (
+            f"Numba has no atomic operations on {dtype}: give {array} elements of 32 bits and use "
+            f"cuda.atomic.{update}({array}, ...), or let one thread do it."
+        )
+    if dtype.name in _INTEGERS:
+        return (
+            "No atomic operation does just that: let one thread do it, or repeat "
+            f"cuda.atomic.cas({array}, ...) until it succeeds."
+        )
+    return "No atomic operation does just that: let one thread do it."
+
+
 def is_loop(name: str, dtype: np.dtype) -> bool:
     """Return whether Numba compiles this as a loop that loads the element and swaps it until that succeeds.
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from lockstep.findings import Finding, equal_stores, lost_updates, place, thread_name
+from lockstep.memory.atomics import instead_of
 from lockstep.values.lanes import ZERO
 
 from .exact import ExactRaces
@@ -173,7 +174,7 @@ class RacesInGlobalMemory:
         if access.op == "load":
             outcome = "the read may see the old value or the new one."
         if at.updates and began.updates:
-            outcome = lost_updates(array.name)
+            outcome = lost_updates(instead_of(at.updates, array.name, array.dtype))
         mine, theirs = thread_name(who, block), thread_name(*other)
         message = (
             f"{mine[0].upper()}{mine[1:]} {does} {place(array.name, element)}, and {theirs} {verb} it "

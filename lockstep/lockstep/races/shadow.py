@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lockstep.findings import Finding, equal_stores, lost_updates, place, thread_name
+from lockstep.memory.atomics import instead_of
 from lockstep.values.geometry import WARP
 from lockstep.values.lanes import Mask, Pattern
 
@@ -265,7 +266,7 @@ class SharedRaces:
             lack = "neither a barrier between them nor an mbarrier at which one arrives and the other waits"
         outcome = f", with {lack}: either may come first."
         if all(site.updates for site in at):
-            outcome = f": {lost_updates(later.name)}"
+            outcome = f": {lost_updates(instead_of(at[1].updates, later.name, storage.dtype))}"
         message = f"{what} and {thread_name(other)} {verb[later.op]} it {then}{outcome}"
         return Finding(
             kind="shared_race",

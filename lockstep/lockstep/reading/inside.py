@@ -9,6 +9,8 @@ import ast
 import types
 from typing import NamedTuple
 
+import numpy as np
+
 from lockstep.errors import UnsupportedKernel
 
 from . import names
@@ -109,8 +111,23 @@ def _parse(function) -> _Parsed:
         return _Parsed(known.source, known.definition, known.shown, conditions(known.definition))
     source = source_of(function)
     definition = parse(function, source)
+    if "newaxis" in names.names_of(function.__code__):
+        definition = _NewAxis(function).visit(definition)
     shown = simplified(definition)
     return _Parsed(source, definition, shown, conditions(definition))
+
+
+class _NewAxis(ast.NodeTransformer):
+    """A rewriter that puts None in place of ``np.newaxis``, so that an index shows what it is."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def visit_Attribute(self, node):
+        root = node.value.id if isinstance(node.value, ast.Name) else None
+        if node.attr == "newaxis" and names.outside([root], self.function).get(root) is np:
+            return ast.copy_location(ast.Constant(None), node)
+        return self.generic_visit(node)
 
 
 def _read(function, parsed: _Parsed, known: tuple) -> Read:

@@ -5,6 +5,7 @@ import cmath
 import enum
 import inspect
 import math
+import sys
 from functools import cache
 from types import CodeType, ModuleType
 
@@ -20,10 +21,12 @@ from lockstep.library.functions import NUMPY_FUNCTIONS, PARTS_BY_NUMPY
 from lockstep.library.signatures import declared, is_record_type
 from lockstep.machine.iterables import INDICES
 from lockstep.machine.language import same_tuple
+from lockstep.machine.reductions import REDUCTIONS
 from lockstep.machine.times import as_value, is_no_time
 from lockstep.memory.records import ConstantRecords, type_of_records
 from lockstep.memory.storage import Constant
 from lockstep.registry import Emulation, Type, emulation_of, spelled
+from lockstep.values.enums import EnumNumber, Member
 
 
 class Refused:
@@ -37,11 +40,12 @@ class Refused:
 
 
 class Text(Refused):
-    """A text from outside a kernel, which may name a field of a record and nothing else."""
+    """A text from outside a kernel, which a kernel may print, and which may name a field or a dtype."""
 
     def __init__(self, text: str):
         super().__init__(
-            "the emulator supports a text from outside a kernel only as the name of a record's field"
+            "the emulator supports a text from outside a kernel only in print(), as the dtype of a shared or "
+            "local array, and as the name of a record's field"
         )
         self.text = text
 
@@ -92,7 +96,7 @@ def _numpy() -> dict:
         name: Emulation(function, writes=(function.ufunc.nin,)) for name, function in NUMPY_FUNCTIONS.items()
     }
     functions |= {name: Emulation(function) for name, function in PARTS_BY_NUMPY.items()}
-    functions |= INDICES
+    functions |= INDICES | REDUCTIONS
     functions["isnat"] = Emulation(is_no_time)
     ufuncs = {name: value.__name__ for name, value in vars(np).items() if isinstance(value, np.ufunc)}
     aliases = {name: functions[real] for name, real in ufuncs.items() if real in functions}
@@ -136,6 +140,19 @@ def outside(wanted, function) -> dict:
         except ValueError:  # The variable has no value yet.
             found.pop(name, None)
     return found
+
+
+def numpy_integers(function) -> frozenset[str]:
+    """Return the outside names of a function whose values are NumPy integers, or tuples with one."""
+    found = outside(names_of(function.__code__), function)
+    return frozenset(name for name, value in found.items() if has_numpy_integer(value))
+
+
+def has_numpy_integer(value) -> bool:
+    """Is it a NumPy integer, or a tuple with one? To Numba such a number from outside is no literal."""
+    if isinstance(value, tuple):
+        return any(map(has_numpy_integer, value))
+    return isinstance(value, np.integer)
 
 
 def environment(function) -> dict:
@@ -190,11 +207,13 @@ def meaning(value):
     if known is not None:
         return known
     if isinstance(value, type) and issubclass(value, (enum.Enum, tuple)):
-        return _EnumClass(value) if issubclass(value, enum.Enum) else _named_tuple(value)
+        return EnumClass(value) if issubclass(value, enum.Enum) else _named_tuple(value)
     if isinstance(value, str):
         return Text(value)
     if isinstance(value, np.void):
         return Refused("Numba takes no single record from outside a kernel: put it into an array, or pass it")
+    if isinstance(value, enum.Enum) and not isinstance(value, enum.IntEnum):
+        return _member_of_enum(value)
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return as_value(value)
     if isinstance(value, (bool, int, float, complex, np.generic)):
@@ -222,6 +241,8 @@ def meaning(value):
     ):  # Numba may load libdevice after this module.
         known = _member(_CUDA, f"libdevice.{value.__name__}")
         return known or Refused("the emulator does not know this function of libdevice")
+    if (known := _of_float16(value)) is not None:
+        return known
     builtin = getattr(value, "__name__", None)
     if builtin in BUILTINS and value is getattr(builtins, builtin, None):
         return BUILTINS[builtin]
@@ -229,6 +250,18 @@ def meaning(value):
         if getattr(value, "__module__", None) == space.name and value.__name__ in space.members:
             return space.members[value.__name__]
     return Refused(_sentence(value))
+
+
+def _of_float16(value):
+    """Return the function of ``numba.cuda.fp16`` that a program has imported, or None for anything else.
+
+    Numba loads that module only when a program asks for it.
+    """
+    module = sys.modules.get("numba.cuda.fp16")
+    if module is None or not str(getattr(value, "__module__", "")).startswith("numba.cuda."):
+        return None
+    of_module = ((path, path.removeprefix("fp16.")) for path in CUDA if path.startswith("fp16."))
+    return next((CUDA[path] for path, name in of_module if vars(module).get(name) is value), None)
 
 
 def _device_function(dispatcher):
@@ -256,8 +289,8 @@ def _constant(array: np.ndarray):
 
 def as_number(value):
     """Turn an int64, float64 or complex128 into a Python number, because Numba types both alike."""
-    if isinstance(value, enum.Enum):
-        return as_number(value.value)
+    if isinstance(value, enum.IntEnum):
+        return EnumNumber(value.value)
     if type(value) is int and value >= 2**63:
         return np.uint64(value)
     if isinstance(value, np.int64):
@@ -298,17 +331,26 @@ class OtherModule(Namespace):
         return meaning(getattr(self.of, name)) if hasattr(self.of, name) else None
 
 
-class _EnumClass(OtherModule):
-    """An enum, whose members are integers in a kernel."""
+class EnumClass(OtherModule):
+    """An enum, whose members are numbers in a kernel."""
 
     def __init__(self, kind):
         self.name, self.of = kind.__name__, kind
 
     def member(self, name):
         member = self.of.__members__.get(name)
-        if member is None or isinstance(member, int):
-            return None if member is None else as_number(member)
-        return Refused(f"{self.name} is no IntEnum, and the emulator knows only enums of integers")
+        return None if member is None else meaning(member)
+
+
+def _member_of_enum(member):
+    """Return the value in a kernel of a member of an enum that is no IntEnum."""
+    kinds = {type(other.value) for other in type(member)}
+    if len(kinds) == 1 and issubclass(*kinds, (bool, int, float, complex, np.generic)):
+        return Member(type(member), as_number(member.value))
+    name = type(member).__name__
+    return Refused(
+        f"the emulator knows only enums whose values are numbers of one type, and {name} has others"
+    )
 
 
 def _named_tuple(kind):
@@ -352,8 +394,8 @@ def _member(space: Namespace, path: str):
 
 def attribute(owner, name: str):
     """Return ``owner.name`` for a module, an enum or an enum's member, or None if there is no such name."""
-    if name == "value" and isinstance(owner, int):
-        return owner  # Color.RED.value is the number that Color.RED is.
+    if isinstance(owner, (EnumNumber, Member)):
+        return owner.value if name == "value" else None
     if isinstance(owner, OtherModule):
         return owner.member(name)
     # A program may use cuda.random without importing it.
@@ -380,6 +422,15 @@ def really_has(space: Namespace, name: str) -> bool:
     return real is None or hasattr(real, name)
 
 
+def _is_overloaded(value) -> bool:
+    """Tell whether Numba compiles a function because of ``@overload``, or makes it by ``@intrinsic``."""
+    paths = (f"numba.{package}.typing.templates" for package in ("cuda", "core"))
+    module = next(filter(None, map(sys.modules.get, paths)), None)
+    registry = getattr(module, "builtin_registry", None)
+    overloads = getattr(registry, "globals", ())
+    return type(value).__name__ == "_Intrinsic" or any(known is value for known, _ in overloads)
+
+
 def _sentence(value) -> str:
     kind = type(value).__name__
     if isinstance(value, type):
@@ -391,6 +442,8 @@ def _sentence(value) -> str:
         return "the emulator does not support it"
     if callable(value):
         name = getattr(value, "__name__", kind)
+        if _is_overloaded(value):
+            return f"the emulator does not support {name}, which Numba has by way of numba.cuda.extending"
         return (
             f"{name} is a Python function; "
             "a kernel can only call functions decorated with @cuda.jit(device=True), and intrinsics"

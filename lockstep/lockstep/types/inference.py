@@ -35,6 +35,7 @@ from lockstep.reading.trees import walk
 from lockstep.registry import Emulation
 from lockstep.values.chunk import Chunk
 from lockstep.values.dtypes import dtype_of, name_of, unify
+from lockstep.values.enums import Member
 from lockstep.values.geometry import Geometry
 from lockstep.values.unit import Unit
 
@@ -45,7 +46,7 @@ from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_n
 # A program drops its rewritings when it has _SPLITS_KEPT of them.
 _SPLITS_KEPT = 32
 # Values of these types never change, so they can be parts of a key.
-_FIXED = (type, np.dtype, Emulation, Function, Special, Type)
+_FIXED = (type, np.dtype, Emulation, Function, Member, Special, Type)
 _PASSES = 32  # Any loop needs fewer passes, because a type is widened a few times at most.
 
 

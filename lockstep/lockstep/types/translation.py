@@ -18,6 +18,7 @@ from lockstep.errors import UndefinedName, UnsupportedKernel, remember_exception
 from lockstep.frozen import original
 from lockstep.library.cuda_api import BUILTINS, Special, is_lanewise
 from lockstep.machine.machine import Site
+from lockstep.machine.reductions import METHODS_THAT_REDUCE
 from lockstep.machine.views import METHODS
 from lockstep.memory.storage import Constant
 from lockstep.reading import inside, names
@@ -40,11 +41,12 @@ from lockstep.reading.analysis import (
     static_names,
     walk_here,
 )
-from lockstep.reading.names import Callee, Namespace, OtherModule, Refused, Text
+from lockstep.reading.names import Callee, EnumClass, Namespace, OtherModule, Refused, Text
 from lockstep.reading.source import Source
 from lockstep.reading.trees import children, filled, walk
 from lockstep.registry import Emulation
 from lockstep.spelling import did_you_mean
+from lockstep.values.enums import EnumNumber, Member
 
 from .local_indices import COUNTED, COUNTED_ELEMENTS, KNOWN, UNKNOWN, Callees, LocalIndices
 from .unset_reads import UnsetReads, set_to_none
@@ -62,6 +64,8 @@ _BINARY = {
     ast.Pow: "pow",
 }
 _BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
+_DECLARE = ("shared_array", "local_array")
+_ATOMICS = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 # A kernel may use the attributes and methods of outside values of these types.
 _VALUES = (Constant, tuple, complex, np.complexfloating)
@@ -87,7 +91,7 @@ OWN_ARRAY = (
     "`cuda.local.array(size, dtype)`, and a loop sets the elements"
 )
 # These methods have a fixed number of arguments.
-_TAKES = {"item": 0, "view": 1, "conjugate": 0, "sync": 0}
+_TAKES = {"item": 0, "view": 1, "conjugate": 0, "sync": 0, **dict.fromkeys(METHODS_THAT_REDUCE, 0)}
 LENGTH_OF_TUPLE = "; the emulator does not take len(), which Numba takes of a tuple"
 REFUSED_METHODS = {
     "ravel": "write .reshape(x.size) of an array x whose rows lie one after another, or use all its indices",
@@ -166,7 +170,7 @@ def translate(function, device: bool = False, split: Split | None = None, enviro
 def cached(function, environment, purpose, make):
     """Return ``make()``, cached by the function's code, the values of its names, and the purpose."""
     kinds = tuple((name, _signature(value)) for name, value in environment.items())
-    key = (inside.identity(function), kinds, purpose)
+    key = (inside.identity(function), kinds, names.numpy_integers(function), purpose)
     if key not in _cache:
         if len(_cache) >= _CACHE_SIZE:
             del _cache[next(iter(_cache))]
@@ -211,8 +215,9 @@ class Translator:
         self.literal: set[int] = set()
         self.computed: list = []
         self.spelled_out: dict = {}
-        # `updating` has the ids of the elements that one statement both loads and stores.
-        self.updating: set = set()
+        # `updating` maps the id of an element that one statement both loads and stores to the name of the
+        # atomic operation that does the same, or to "other".
+        self.updating: dict = {}
         self.local_shapes: list = []
         self.unset_sites: dict[int, str] = {}
         self.unset_reads, self.tracked, self.set_in = set(), set(), {}
@@ -403,6 +408,8 @@ class Translator:
                     sentence = f"{there} has no {name}{did_you_mean(name, names.members(owner))}"
                     raise UndefinedName(sentence, self.filename, node.lineno)
                 break
+            if isinstance(owner, (EnumNumber, Member)):
+                self._refuse(node, f"Numba has no .{name} of an enum's member, only .value")
         more = OWN_ARRAY if path[-1] in MAKE_ARRAYS else ""
         self._refuse(node, f"the emulator does not support {shown} in a kernel{more}")
 
@@ -430,7 +437,7 @@ class Translator:
             self.numbers[key] = number = next(_site_numbers)
             place = self.filename, node.col_offset
             constant = isinstance(node, ast.Subscript) and self._is_one_constant(node.slice)
-            updates = id(node) in self.updating
+            updates = self.updating.get(id(node), "")
             self.sites[number] = Site(self.definition.name, node.lineno, op, stays, *place, constant, updates)
         return self.numbers[key]
 
@@ -438,7 +445,9 @@ class Translator:
         """Tell whether an index is one integer that Numba knows, literal or named, or a slice of such."""
         if isinstance(node, ast.Slice):
             bounds = (node.lower, node.upper, node.step)
-            return all(bound is None or self._is_one_constant(bound) for bound in bounds)
+            # Here Numba knows NumPy integers from outside too.
+            numpy = [bound for bound in bounds if names.has_numpy_integer(self._original(bound))]
+            return all(bound in (None, *numpy) or self._is_one_constant(bound) for bound in bounds)
         if isinstance(node, ast.Name) and node.id in self.locals:
             name = variable_of(node.id)
             if name in self.parameters:
@@ -449,8 +458,41 @@ class Translator:
 
     def _is_constant_outside(self, node) -> bool:
         if isinstance(node, ast.Name):
-            return node.id not in self.locals and type(self.environment.get(node.id)) is int
+            known = node.id not in self.locals and type(self.environment.get(node.id)) is int
+            return known and not names.has_numpy_integer(self._original(node))
         return type(folded(node)) is int
+
+    def _original(self, node):
+        """Return the Python object of a name from outside, or of ``name.part``, or None."""
+        chain = self._chain(node)
+        if chain is None:
+            return None
+        value = names.outside(chain[:1], self.function).get(chain[0])
+        for name in chain[1]:
+            value = getattr(value, name, None)
+        return value
+
+    def _numpy_integer(self, node, seen=frozenset()) -> str | None:
+        """Return the name of a NumPy integer from outside, by which a literal is given, or None."""
+        if isinstance(node, ast.Name) and node.id in self.locals:
+            given = [] if node.id in seen else self.only_values().get(node.id, [])
+            parts, seen = [part for part in given if part is not None], seen | {node.id}
+        elif isinstance(node, (ast.Tuple, ast.Subscript)):
+            # Beside a NumPy integer, no number of a tuple from outside is a literal.
+            parts = node.elts if isinstance(node, ast.Tuple) else [node.value]
+        else:
+            return ast.unparse(node) if names.has_numpy_integer(self._original(node)) else None
+        return next(filter(None, (self._numpy_integer(part, seen) for part in parts)), None)
+
+    def _instead_of_numpy_integer(self, node) -> str:
+        """Return the end of a sentence about a number that is no literal, if it is a NumPy integer."""
+        name = self._numpy_integer(node)
+        if name is None:
+            return ""
+        return (
+            f"; {name} is a NumPy integer or has one, which is no literal to Numba: outside the kernel, make "
+            "it a Python integer with int(...)"
+        )
 
     def _is_literal(self, node, seen=frozenset()) -> bool:
         """Tell whether Numba knows an integer as a literal: written out, named outside, or a copy of one."""
@@ -495,11 +537,10 @@ class Translator:
 
     def _follow(self, root, path):
         value = self.environment.get(root)
-        owner = None
         for name in path:
-            if not isinstance(value, Namespace) and not (name == "value" and isinstance(owner, Namespace)):
+            if not isinstance(value, (Namespace, EnumNumber, Member)):
                 return None
-            owner, value = value, names.attribute(value, name)
+            value = names.attribute(value, name)
         return value
 
     def _resolve(self, node):
@@ -530,6 +571,8 @@ class Translator:
             self._refuse_name(node, root)
         if value is None:
             self._refuse_member(node, root, path)
+        if isinstance(value, EnumClass):
+            self._refuse(node, f"the emulator knows of an enum only its members by name, as in {shown}.NAME")
         if isinstance(value, Namespace):
             self._refuse(
                 node,
@@ -620,22 +663,34 @@ class Translator:
         return [ast.Pass()]
 
     def _do_Assert(self, node):
-        text = "" if node.msg is None else _text(node.msg)
-        self._require_constants(node, [node.msg] if node.msg else [])
-        site = self._site(node, "assert")
-        return self._fill(f"_M.assert_({site}, _TEST, {text!r})", node, _TEST=self._value(node.test))
+        given = [] if node.msg is None else [node.msg]
+        self._require_constants(node, given)
+        holes = {"_SITE": self._site(node, "assert"), "_TEST": self._value(node.test)}
+        holes["_GIVEN"] = ast.Tuple([self._exceptions_argument(one) for one in given], ast.Load())
+        return self._fill("_M.assert_(_SITE, _TEST, *_GIVEN)", node, **holes)
 
     def _do_Raise(self, node):
-        """Translate ``raise``. The exception's arguments are not evaluated but shown as they are written."""
         given = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if given is None or node.cause is not None:
             self._refuse(node, "only `raise` with an exception is supported in a kernel, without `from`")
         kind = self._exception(given)
         arguments = node.exc.args if isinstance(node.exc, ast.Call) else []
         self._require_constants(node, arguments)
-        text = ", ".join(map(_text, arguments))
         site, key = self._site(node, "raise"), remember_exception(kind)
-        return self._code(f"_M.raise_({site}, {ast.unparse(given)!r}, {text!r}, {key!r})", node)
+        line = f"_M.raise_({site}, {ast.unparse(given)!r}, _GIVEN, {key!r})"
+        given = ast.Tuple([self._exceptions_argument(one) for one in arguments], ast.Load())
+        return self._fill(line, node, _GIVEN=given)
+
+    def _exceptions_argument(self, node):
+        """Return code for an argument of an exception: its value, or its source if that is not known."""
+        number, value = folded(node), self._resolve(node)
+        if isinstance(node, ast.Constant) or number is not None:
+            return ast.Constant(node.value if number is None else number)
+        if isinstance(value, Text):
+            return ast.Constant(value.text)
+        if isinstance(value, (bool, int, float, complex, np.generic)):
+            return self._outside(node)
+        return ast.Constant(ast.unparse(node))
 
     def _require_constants(self, node, arguments):
         """Refuse arguments of an exception that Numba would have to compute in the kernel."""
@@ -695,7 +750,22 @@ class Translator:
             text = ast.unparse(target)
             loads = [part for part in walk(node.value) if isinstance(part, ast.Subscript)]
             same = [id(part) for part in loads if ast.unparse(part) == text]
-            self.updating |= {id(target), *same} if same else set()
+            if same:
+                self.updating |= dict.fromkeys((id(target), *same), self._atomic_of(node.value, text))
+
+    def _atomic_of(self, value, element) -> str:
+        """Return the atomic operation that computes an element's new value from the old, or "other"."""
+        if isinstance(value, ast.Call):
+            extreme = self._resolve(value.func)
+            found = [name for name in ("max", "min") if extreme is BUILTINS[name]]
+            return found[0] if found and element in map(ast.unparse, value.args) else "other"
+        if not isinstance(value, ast.BinOp) or type(value.op) not in _ATOMICS:
+            return "other"
+        sides = [value.left] if isinstance(value.op, ast.Sub) else [value.left, value.right]
+        if element in map(ast.unparse, sides):
+            return _ATOMICS[type(value.op)]
+        again = isinstance(value.left, ast.BinOp) and type(value.left.op) is type(value.op)
+        return self._atomic_of(value.left, element) if again else "other"
 
     def _do_AnnAssign(self, node):
         return [] if node.value is None else self._assign(node.target, self._owned(node.value), node)
@@ -824,7 +894,7 @@ class Translator:
 
     def _augment_element(self, node):
         target = node.target
-        self.updating.add(id(target))
+        self.updating[id(target)] = _ATOMICS.get(type(node.op), "other")
         if is_part(target.slice):
             name = ast.unparse(target.value)
             self._refuse(
@@ -1083,6 +1153,7 @@ class Translator:
         if isinstance(node, ast.Call):
             callee = self._resolve(node.func)
             held = isinstance(node.func, ast.Name) and node.func.id in self.locals
+            held |= isinstance(node.func, ast.Attribute) and node.func.attr in METHODS_THAT_REDUCE
             return held or isinstance(callee, Callee) or bool(getattr(callee, "reads", ()))
         return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
 
@@ -1215,13 +1286,7 @@ class Translator:
         )
 
     def _is_member_of_enum(self, node) -> bool:
-        chain = self._chain(node)
-        if chain is None:
-            return False
-        value = names.outside(chain[:1], self.function).get(chain[0])
-        for name in chain[1]:
-            value = getattr(value, name, None)
-        return isinstance(value, enum.Enum)
+        return self._chain(node) is not None and isinstance(self._original(node), enum.Enum)
 
     def _index(self, node):
         if self._is_member_of_enum(node):
@@ -1415,6 +1480,14 @@ class Translator:
             )
         callee = self._resolve(node.func)
         if self._chain(node.func) is None:
+            called = node.func.value if isinstance(node.func, ast.Subscript) else None
+            if isinstance(called, (ast.Name, ast.Attribute)) and isinstance(self._resolve(called), Callee):
+                name = ast.unparse(called)
+                self._refuse(
+                    node,
+                    f"a kernel cannot launch kernels in Numba: launch {name} from the host, or make it a "
+                    f"device function and call {name}(...) without a configuration",
+                )
             self._refuse(node, "the emulator calls functions in a kernel only by their names")
         function = self._outside(node.func)
         kind = getattr(callee, "kind", "")
@@ -1454,6 +1527,7 @@ class Translator:
         """Note the arguments that are no literals, in case the function needs one."""
         for position, given in _bound_positions(node, inspect.signature(callee.function)):
             known = is_static(given, self.static) and computed_size(given, self.definition) is None
+            known &= self._numpy_integer(given) is None
             if position is not None and not known:
                 self.computed.append((*self._chain(node.func), position, node.lineno))
 
@@ -1498,7 +1572,7 @@ class Translator:
             self._refuse(node, f"Numba does not compile .{name}() in a kernel without its runtime: {instead}")
         if name not in METHODS:
             more = ": store into its elements in a loop" if name == "fill" else ""
-            more = ": add up in a loop" if name in ("sum", "dot") else more
+            more = ": write a loop" if name in ("dot", "max", "min") else more
             self._refuse(node, f"the emulator does not support the method .{name}() in a kernel{more}")
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             self._refuse(node, f"the method .{name}() is supported in a kernel with plain arguments only")
@@ -1528,7 +1602,8 @@ class Translator:
                 self._refuse(
                     node,
                     f"{name}({ast.unparse(given)}): Numba needs a literal here: write {name}(1), {name}(2) "
-                    f"or {name}(3), or the name of such a number outside the kernel",
+                    f"or {name}(3), or the name of such a number outside the kernel"
+                    f"{self._instead_of_numpy_integer(given)}",
                 )
             self._note_literals(given)
 
@@ -1538,12 +1613,13 @@ class Translator:
         for name in sorted(names_in(shape) - self.locals) if shape is not None else ():
             if name not in self.environment:
                 self._refuse_name(node, name)
-        if shape is not None and not is_static(shape, self.static):
+        numpy_integer = "" if shape is None else self._instead_of_numpy_integer(shape)
+        if shape is not None and (numpy_integer or not is_static(shape, self.static)):
             self._refuse(
                 node,
                 "the shape of a shared or local array must be known when the kernel is compiled: a number, "
                 "or a constant of the module or of the enclosing function, not a value that is only known "
-                f"when the kernel runs{LENGTH_OF_TUPLE if _calls_len(shape) else ''}",
+                f"when the kernel runs{LENGTH_OF_TUPLE if _calls_len(shape) else ''}{numpy_integer}",
             )
         if shape is not None and self._names_of_loops() & names_in(shape):
             self._refuse(
@@ -1576,6 +1652,9 @@ class Translator:
             return ast.Constant(
                 node.value
             )  # These calls take a text, as in print("...") and dtype="float32".
+        takes_text = callee is BUILTINS["print"] or getattr(callee, "kind", "") in _DECLARE
+        if takes_text and isinstance(given := self._resolve(node), Text):
+            return ast.Constant(given.text)
         return self._owned(node) if callee is None or isinstance(callee, Callee) else self._value(node)
 
     def _call_site(self, node, callee):
@@ -1742,11 +1821,6 @@ def _bound_positions(node: ast.Call, signature):
     for name, given in bound.items():
         for argument in given if isinstance(given, tuple) else (given,):
             yield None if starred else positions[name], argument
-
-
-def _text(node) -> str:
-    """Return the text of a constant's value, or the source of any other expression."""
-    return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
 
 
 def _whether_set(name: str) -> str:

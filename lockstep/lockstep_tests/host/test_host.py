@@ -130,6 +130,12 @@ def test_wrong_configurations_raise_numbas_kind_of_error(configuration, kind):
     assert (x == ramp(64)).all()
 
 
+@pytest.mark.parametrize("configuration", [([2], 32), (2, [32, 1])])
+def test_lists_of_sizes_are_refused_as_numba_refuses_them(configuration):
+    with pytest.raises(TypeError, match=r"^unhashable type: 'list': write a tuple, \((2,|32, 1)\), not"):
+        add_one()[configuration](ramp(64))
+
+
 def test_what_the_gpu_lacks_names_the_gpu():
     with pytest.raises(CudaAPIError, match="NVIDIA H200"):
         add_one()[1, 1025](ramp(8))

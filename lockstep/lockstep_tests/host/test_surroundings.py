@@ -218,6 +218,76 @@ def test_with_debug_the_host_gets_the_kernels_own_exception(tmp_path):
     assert "5 launches of 5 kernels" in done.stderr
 
 
+PLACED = """
+import os
+import numpy as np
+from numba import cuda
+MOST, WORD = np.float32(2.5), "big"
+@cuda.jit(debug=True, opt=False)
+def kernel(x, out):
+    i, j = cuda.grid(2)
+    out[i] = 1
+    if x[i] > 3:
+        raise ValueError("too " "big", 7, -1, MOST, WORD)
+    assert x[i] > -1
+    x[i] //= x[i + 1]
+def told(x, out, threads):
+    try:
+        kernel[1, threads](np.array(x), out)
+    except (ValueError, AssertionError, ZeroDivisionError) as error:
+        return error.args
+out = np.zeros(4, np.int64)
+file = os.path.abspath(__file__)
+first, *rest = told([1, 2, 4, 1, 1], out, (4, 2))
+print(first == f"In function 'kernel', file {file}, line 11, tid=[0, 0, 2] ctaid=[0, 0, 0]: too big", first)
+print(rest == [7, -1, 2.5, "big"] and type(rest[2]) is np.float32, rest)
+place = f"In function 'kernel', file {file}, line 12, "
+print(told([-1, 2], out, 1) == (f"{place}tid=[0, 0, 0] ctaid=[0, 0, 0]",))
+print(told([1, 0], out, 1) == ("tid=[0, 0, 0] ctaid=[0, 0, 0]: integer division by zero",), out.any())
+"""
+
+
+@pytest.mark.full(reason="a program of its own")
+def test_with_debug_the_exceptions_arguments_are_numbas(tmp_path):
+    done = run(tmp_path, PLACED)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["True"] * 4, done.stdout + done.stderr
+    assert done.stdout.endswith("True False\n")
+
+
+HALVES = """
+import numpy as np
+IMPORT
+from numba import cuda
+@cuda.jit
+def kernel(x):
+    x[0] = NAME(x[0], x[1])
+x = np.array([1.5, 2], np.float16)
+kernel[1, 1](x)
+print(x[0])
+"""
+
+
+@pytest.mark.many(one_in=3)
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("from numba.cuda import fp16", "fp16.hadd"),
+        ("from numba.cuda.fp16 import hadd", "hadd"),
+        ("import numba.cuda.fp16", "numba.cuda.fp16.hadd"),
+    ],
+)
+def test_float16_functions_are_imported_from_their_module(tmp_path, statement, name):
+    pytest.importorskip("numba.cuda.fp16", reason="the built-in numba.cuda has no such module")
+    done = run(tmp_path, HALVES.replace("IMPORT", statement).replace("NAME", name))
+    assert (done.returncode, done.stdout) == (0, "3.5\n"), done.stderr
+
+
+@pytest.mark.full(reason="a program of its own")
+def test_a_program_declares_no_foreign_function(tmp_path):
+    done = run(tmp_path, "from numba import cuda\ncuda.declare_device('f', 'int32(int32)')\n")
+    assert done.returncode == 1 and "line 2: the emulator runs Python only" in done.stderr
+
+
 @pytest.mark.full(reason="a program of its own")
 def test_an_exception_that_is_not_defined_is_named(tmp_path):
     source = KERNEL.replace("x[i + 1] = i", "raise IndexingError('too far')") + "kernel[1, 8](np.zeros(8))\n"
