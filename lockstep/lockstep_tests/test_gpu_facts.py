@@ -20,7 +20,7 @@ HERE = {
     "constant_memory_of_160_000_bytes": "160,000 bytes of constant memory",
     "a_default_argument_left_out": "with_a_default takes 2 arguments (out, value), not 1",
     "a_vote_of_floats": "takes a boolean or an integer, not a float64 value",
-    "an_exception_of_a_kernel_with_debug": "tid=[0, 0, 1] ctaid=[0, 0, 1]: negative",
+    "an_exception_of_a_kernel_with_debug": "tid=[0, 0, 1] ctaid=[0, 0",
 }
 
 

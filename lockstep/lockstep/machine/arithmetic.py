@@ -32,6 +32,7 @@ from lockstep.values.dtypes import (
     unify,
 )
 from lockstep.values.enums import Member
+from lockstep.values.fused import remainder
 from lockstep.values.lanes import Lanes
 
 from .times import computed
@@ -110,7 +111,7 @@ class Arithmetic:
         dtype = require_real(promote_remainder(self._dtype(a), self._dtype(b)), "%")
         if self.debug:
             self._refuse_zero(site, b, "modulo by zero")
-        return self._float(site, "div", np.remainder, a, b, dtype)
+        return self._float(site, "div", remainder if dtype.kind == "f" else np.remainder, a, b, dtype)
 
     def pow(self, site, a, b):
         dtype = promote_power(self._dtype(a), self._dtype(b))

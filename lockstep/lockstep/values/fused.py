@@ -1,4 +1,4 @@
-"""Computes x * y + z with one rounding, as a GPU's fused multiply-add does.
+"""Computes x * y + z with one rounding, as a GPU's fused multiply-add does, and remainders by it.
 
 The method for float64 is that of Boldo and Melquiond (Emulation of FMA and correctly rounded sums: proved
 algorithms using rounding to odd, IEEE Transactions on Computers, 2008).
@@ -25,6 +25,22 @@ def multiply_add(x, y, z):
         moderate = np.logical_and.reduce([_is_moderate(number) for number in (x, y, z, plain)])
         found[~moderate] = [_exactly(*numbers) for numbers in zip(x[~moderate], y[~moderate], z[~moderate])]
     return found[()]
+
+
+def remainder(x, y):
+    """Return x % y of floats as compiled code has it: x - trunc(x / y) * y, rounded once, with the sign of y.
+
+    That is exact unless the quotient has more digits than a float holds.
+    """
+    dtype = np.result_type(x)
+    wide = np.float32 if dtype == np.float16 else dtype
+    with np.errstate(all="ignore"):
+        x, y = np.asarray(x, wide), np.asarray(y, wide)
+        left = np.asarray(multiply_add(-np.trunc(x / y), y, x))
+        left = np.where(np.isinf(y) & np.isfinite(x), x, left).astype(dtype)
+        divisor = y.astype(dtype)
+        left = np.where((left != 0) & ((left < 0) != (divisor < 0)), left + divisor, left)
+        return np.where(left == 0, np.copysign(left, divisor), left)[()]
 
 
 def _is_moderate(number):
