@@ -205,7 +205,7 @@ def test_when_it_is_harmless_to_number_lanes_downwards(rows, columns, taken):
 
 
 @pytest.mark.full(reason="compiles the kernel with all tiles")
-@pytest.mark.many(one_in=2)
+@pytest.mark.many(one_in=2, with_all=2)
 @pytest.mark.compiler
 @pytest.mark.parametrize(
     ("index", "said"),

@@ -136,6 +136,7 @@ def test_what_numba_cannot_compile_is_refused_with_its_reason(asked):
     assert "On the emulator the result is right. But Numba cannot compile strip" in verdict.message
 
 
+@pytest.mark.many(one_in=3, with_all=2)
 @pytest.mark.full(reason="large kernels are compiled")
 @pytest.mark.compiler
 @pytest.mark.parametrize("name", ["rows_rotated_by_the_step", "columns_rotated_by_the_lane"])

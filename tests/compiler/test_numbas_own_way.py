@@ -10,11 +10,11 @@ from numba import cuda
 from gemm_course import compiled
 from lockstep_tests import processes
 
-STAGES = ("wmma", "persistent")
+STAGES = ("wmma",)
 
 
 @pytest.mark.compiler
-@pytest.mark.full(reason="compiles nine kernels, in two processes")
+@pytest.mark.full(reason="compiles eight kernels, in two processes")
 def test_opcode_for_opcode():
     from tests.compiler.numbas_own_way import ARGUMENTS, OPTIONS, SCALED, kernel, reordered
 

@@ -93,7 +93,7 @@ COMPILED = [case for place, case in enumerate(EVERY) if case[1] == (9, 0) or pla
 
 
 @pytest.mark.compiler
-@pytest.mark.many(one_in=48, with_all=6)
+@pytest.mark.many(one_in=48, with_all=12)
 @pytest.mark.parametrize(
     ("stage", "capability"), COMPILED, ids=[f"{stage.name} {shown(where)}" for stage, where in COMPILED]
 )

@@ -25,6 +25,7 @@ def test_the_results_are_those_of_the_stage(pair, emulated):
     assert run.padding_untouched and run.report.findings == []
 
 
+@pytest.mark.many(one_in=3, with_all=3)
 @pytest.mark.full(reason="six stages are compiled")
 @pytest.mark.compiler
 def test_the_machine_code_is_that_of_the_stage(pair):

@@ -42,6 +42,7 @@ def test_results_leave_through_shared_memory_without_conflicts(name, emulated):
     assert (staged["wavefronts"] == staged["ideal_wavefronts"]).all()
 
 
+@pytest.mark.many(one_in=12, with_all=6)
 @pytest.mark.full(reason="emulates large grids")
 @pytest.mark.parametrize("blocks", [1, 3, 4, 7])
 @pytest.mark.parametrize("name", PERSISTENT)

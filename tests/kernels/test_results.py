@@ -48,7 +48,7 @@ SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65,
 
 @pytest.mark.many(one_in=16, with_all=8)
 @ANY_STAGE
-@pytest.mark.many(one_in=32, with_all=8)
+@pytest.mark.many(one_in=32, with_all=16)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
 def test_small_tiles_at_odd_shapes(stage, shape, emulated):
     for alpha, beta in ((1.0, 0.0), (1.25, -0.5)):

@@ -86,7 +86,7 @@ def test_all_choices_are_legal_and_given_tiles_stay():
 
 
 @pytest.mark.full(reason="large launches")
-@pytest.mark.many(one_in=7, with_all=3)
+@pytest.mark.many(one_in=7, with_all=7)
 @pytest.mark.parametrize("n", [8, 40, 71, 72, 100, 200, 263])
 def test_tiles_of_four_pieces_are_stored_whatever_is_beyond_c(n):
     standard, exact = problem(130, n, 96)

@@ -34,7 +34,7 @@ def read(choice: Choice, loads: int):
     )
 
 
-@pytest.mark.many(one_in=18, with_all=2)
+@pytest.mark.many(one_in=18, with_all=6)
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 def test_each_slot_reads_its_boxes_one_after_the_other(choice):
     groups = -(-BLOCKS // choice.sharers)

@@ -276,6 +276,7 @@ ROWS_APART = (
 )
 
 
+@pytest.mark.many(one_in=4, with_all=2)
 @pytest.mark.full(reason="large kernels are compiled")
 @pytest.mark.compiler
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_solutions_pass_every_check(name):
 
 
 @pytest.mark.long
-@pytest.mark.many(one_in=13, with_all=7)
+@pytest.mark.many(one_in=13, with_all=13)
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_learners_reach_the_end_and_are_told_that_nothing_is_tried_yet(name):
     notebook = run(name, "learner")

@@ -35,7 +35,7 @@ def test_every_call_in_the_notebooks_has_frames_and_nothing_else_has():
     assert stored == set(calls()) == set(SLUGS), "run: python tools/build_frames.py"
 
 
-@pytest.mark.many(one_in=14, with_all=2)
+@pytest.mark.many(one_in=14, with_all=4)
 @pytest.mark.parametrize("slug", SLUGS)
 def test_stored_frames_are_what_python_draws(slug):
     call = calls()[slug]

@@ -267,7 +267,7 @@ WITH_TILES = {
 }
 
 
-@pytest.mark.many(one_in=19, with_all=2)
+@pytest.mark.many(one_in=19, with_all=5)
 @pytest.mark.parametrize("name", [*EVERY, *WITH_TILES])
 def test_the_browser_can_ask_for_every_gpu(name, both, made_up, monkeypatch):
     """By the call as it is written down, so that no cell has to have been run."""
