@@ -410,7 +410,7 @@ def none_at_the_end_of_a_function(x, n, out):
 
 
 NONE = [
-    (none_at_the_end_of_a_function, "reaches its end in some threads"),
+    (none_at_the_end_of_a_function, "and so returns None in others: end it with a `return` of a number"),
     (none_at_first, [70, 70, 70, 70, 70, 4, 4, 4]),
     (none_for_some, [0, 3, 60, 3, 4, 3, 60, 3]),
     (none_then_a_value, [1, 2, 3, 4, 5, 6, 7, 8]),

@@ -163,8 +163,8 @@ class Control(Narrowing):
         missing = frame.value is not None and entered.minus(frame.returned).any
         if missing and self.log is None:
             raise KernelTypeError(
-                "a function reaches its end in some threads, and so returns None there, and a value in "
-                "others: end it with a `return` of a number"
+                "the emulator does not support a function that returns a value in some threads, and reaches "
+                "its end and so returns None in others: end it with a `return` of a number"
             )
         return frame.value
 
