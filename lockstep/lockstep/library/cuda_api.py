@@ -18,6 +18,7 @@ from lockstep.values.dtypes import BOOL, FLOAT16, FLOAT64, INT64, TIMES, dtype_o
 from lockstep.values.fused import multiply_add
 from lockstep.values.geometry import Coordinates
 from lockstep.values.lanes import Lanes
+from lockstep.values.vectors import Vector
 
 from .cache_hints import CACHE_HINTS
 from .functions import CMATH_FUNCTIONS, CUDA_FUNCTIONS, MATH_FUNCTIONS, PYTHON_FUNCTIONS, Function
@@ -65,17 +66,6 @@ class VectorType:
         if len(parts) != self.length:
             raise KernelTypeError(f"a vector of {self.length} numbers cannot be made from {len(parts)}")
         return Vector(tuple(machine.cast(self.dtype, part) for part in parts))
-
-
-class Vector:
-    """A value of a vector type."""
-
-    words = "a vector"
-
-    def __init__(self, parts):
-        self.parts = parts
-        for name, part in zip("xyzw", parts):
-            setattr(self, name, part)
 
 
 class Special:

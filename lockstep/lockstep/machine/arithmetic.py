@@ -34,6 +34,7 @@ from lockstep.values.dtypes import (
 from lockstep.values.enums import Member
 from lockstep.values.fused import remainder
 from lockstep.values.lanes import Lanes
+from lockstep.values.vectors import Vector
 
 from .times import computed
 from .words import kind_of
@@ -314,6 +315,9 @@ class Arithmetic:
             return self.join_arrays(condition.pattern, a, b)
         if isinstance(a, RECORDS):
             return self.joined_records(condition.pattern, a, b)
+        if isinstance(a, Vector) or isinstance(b, Vector):
+            require_vectors_alike(a, b)
+            return a.joined(b, lambda x, y: self.choose(condition, x, y))
         if isinstance(a, tuple) or isinstance(b, tuple):
             require_tuples_alike(a, b)
             return tuple(self.choose(condition, x, y) for x, y in zip(a, b))
@@ -564,6 +568,16 @@ def require_tuples_alike(a, b):
     if not (isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)):
         raise KernelTypeError(
             "a value is a tuple in some threads and something else, or a longer tuple, in others; "
+            "Numba needs one type for both"
+        )
+
+
+def require_vectors_alike(a, b):
+    """Raise KernelTypeError if one value is a vector and the other is no vector of the same type."""
+    vectors = isinstance(a, Vector) and isinstance(b, Vector)
+    if not vectors or list(map(dtype_of, a.parts)) != list(map(dtype_of, b.parts)):
+        raise KernelTypeError(
+            "a value is a vector in some threads and something else, or a vector of another type, in others; "
             "Numba needs one type for both"
         )
 

@@ -40,12 +40,13 @@ from lockstep.values.dtypes import FLOAT64, dtype_of, is_integer, unify
 from lockstep.values.geometry import Geometry
 from lockstep.values.lanes import Lanes
 from lockstep.values.unit import Unit
+from lockstep.values.vectors import Vector
 from lockstep.waiting.cooperation import Cooperation
 from lockstep.waiting.scheduler import Scheduler
 
 from .access import MemoryAccess
 from .accumulation import Accumulation
-from .arithmetic import require_tuples_alike
+from .arithmetic import require_tuples_alike, require_vectors_alike
 from .barriers import Barriers
 from .control import Control
 from .declarations import whole_shape
@@ -237,6 +238,9 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
             return same_tuple(new, map(self.merge, new, old))
         if isinstance(new, slice) and isinstance(old, slice):
             return slice(*map(self.merge, (new.start, new.stop, new.step), (old.start, old.stop, old.step)))
+        if isinstance(new, Vector) or isinstance(old, Vector):
+            require_vectors_alike(new, old)
+            return new.joined(old, self.merge)
         if isinstance(new, RECORDS):
             return self.joined_records(self._pattern_of(mask), new, old) if mask.any else old
         if "device" in (getattr(new, "kind", None), getattr(old, "kind", None)):
