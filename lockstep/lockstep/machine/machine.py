@@ -55,6 +55,7 @@ from .operations import Operations
 from .reporter import Reporter
 from .slices import Slices
 from .unset import Unset
+from .words import kind_of
 
 
 class Site(NamedTuple):
@@ -248,7 +249,9 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         if isinstance(new, ARRAYS) or isinstance(old, ARRAYS):
             return self.join_arrays(self._pattern_of(mask), new, old) if mask.any else old
         if dtype_of(old) is None:
-            return new
+            raise KernelTypeError(
+                f"a variable cannot be {kind_of(new)} in some threads and {kind_of(old)} in others"
+            )
         dtype = unify(self._dtype(new), self._dtype(old))
         if isinstance(new, Unknown) or isinstance(old, Unknown):
             return unknown(dtype)
