@@ -712,3 +712,21 @@ def test_new_axes_and_items_of_numbers():
 
     run(kernel, 4, ramp(4), out := zeros(6))
     assert out.tolist() == [4, 6, 8, 10, 1, 1]
+
+
+@cuda.jit
+def reshaped_to_an_argument(x, n, out):
+    i = cuda.grid(1)
+    rows = x.reshape(n, 2)
+    total = 0.0
+    for j in range(2):
+        total += rows[i, j]
+    out[i] = total
+
+
+def test_a_shape_may_be_an_argument():
+    out = np.zeros(4)
+    assert emulate(reshaped_to_an_argument, 1, 4, np.arange(8.0), 4, out).ok
+    assert out.tolist() == [1, 5, 9, 13]
+    with pytest.raises(KernelTypeError, match=r"x has 8 elements; it cannot be reshaped to 3 by 2"):
+        emulate(reshaped_to_an_argument, 1, 4, np.arange(8.0), 3, out)

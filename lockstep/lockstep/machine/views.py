@@ -332,6 +332,11 @@ class Views:
             starts.append(int((array.pattern.array * old % new).any()))
         whole = type(extent) is int and extent * old % new == 0 and array.strides[-1] == 1
         if not whole or any(steps) or any(starts) or array.storage.block.nbytes % new:
+            if whole and any(starts):
+                raise KernelTypeError(
+                    f"{array.name} cannot be viewed with elements of {new} bytes, because it does not begin "
+                    f"at a multiple of {new} bytes in all threads: a GPU stops with a misaligned address there"
+                )
             raise KernelTypeError(
                 f"{array.name} cannot be viewed with elements of {new} bytes: its rows are "
                 "not contiguous, or not made of whole elements of that size"

@@ -413,8 +413,9 @@ def _as_numbers(units: DeviceArray, kind: np.dtype, field: str) -> DeviceArray:
     steps = (step for step, extent in zip(units.strides, units.shape) if extent != 1)
     if rest or units.offset % ratio or np.any(starts % ratio) or any(step % ratio for step in steps):
         raise KernelTypeError(
-            f"the field {field} of {units.name} does not lie at multiples of {kind.itemsize} bytes in all "
-            "records, so it is no array: make the dtype with align=True"
+            f"the emulator shows a field as an array only where it lies at multiples of its size, and "
+            f"{field} of {units.name} does not lie at multiples of {kind.itemsize} bytes in all records: "
+            f"read {units.name}[i].{field}, or pad the records"
         )
     if units.space == "local" and ratio > 1:
         raise KernelTypeError(

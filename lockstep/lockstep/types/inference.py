@@ -29,6 +29,7 @@ from lockstep.memory.storage import (
     LocalStorage,
     SharedStorage,
     Unbound,
+    row_major,
     unknown,
 )
 from lockstep.reading.trees import walk
@@ -466,10 +467,17 @@ class Types:
                 raise KernelTypeError(f"{function.__code__.co_filename}, line {line}: {error}")
             for version in (self.versions.all[number] for number in numbers):
                 if version.used and self.kinds[version.number] is None and self._may_differ(version):
+                    self._raise_first_failure(function, error)
                     raise KernelTypeError(
                         f"{function.__code__.co_filename}, line {line}: Numba finds the types of variables "
                         f"before a kernel runs, and that of {version.variable} cannot be found here: {error}"
                     )
+
+    def _raise_first_failure(self, function, error):
+        """Raise the error of an earlier step, if there is one: a later one may fail for want of its value."""
+        line, _, first = self.failed_steps[0]
+        if first is not error:
+            raise KernelTypeError(f"{function.__code__.co_filename}, line {line}: {first}")
 
     def _may_differ(self, version) -> bool:
         """Tell whether the variable is a number elsewhere, so that Numba needs a type that holds both.
@@ -679,6 +687,14 @@ class Typing(Operations):
         pass
 
     assign_computed = assign_all = assign_part
+
+    def _reshape(self, site, array, *shape):
+        """Give the array as many dimensions as its new shape has numbers. Their sizes are known later."""
+        shape = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        if all(type(extent) is int for extent in shape):
+            return super()._reshape(site, array, *shape)
+        sizes = _extents(shape)
+        return array.changed(shape=sizes, strides=row_major(sizes))
 
     def _bounds(self, part, extent):
         return 0, 1, 1
