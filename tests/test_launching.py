@@ -362,6 +362,7 @@ class TestOnAGpu:
 
 
 # naive_coalesced counts columns along y, the others rows; grouped_blocks has one axis only and no such limit.
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize(
     ("stage", "tiles"),
     [

@@ -77,6 +77,7 @@ def test_with_all_a_part_can_be_left_out_and_is_told(suite):
     assert suite.run("--all") == {"passed": 12 + 1 + 1, "more": 11, "deselected": 11}
 
 
+@pytest.mark.full(reason="runs a suite of its own in parallel")
 def test_all_of_it_runs_in_parallel_as_well(suite):
     assert suite.run("--all", "-n", "2") == {"passed": 23 + 1 + 1}
 

@@ -407,6 +407,7 @@ def test_cell_run_again_with_another_body_runs_the_new_one(shell):
     assert untouched(shell.user_ns["out"])
 
 
+@pytest.mark.full(reason="starts a kernel of Jupyter")
 def test_in_a_real_notebook():
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")

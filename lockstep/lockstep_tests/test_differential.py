@@ -52,7 +52,7 @@ def test_findings_of_careless_kernels(careless):
         assert any(named <= lines for lines in pairs), f"{found}\n{expected}\n{careless.source}"
 
 
-@pytest.mark.many(one_in=4)
+@pytest.mark.many(one_in=8)
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_corpus(name):
     case = SOUND[name]

@@ -294,7 +294,7 @@ CORPUS = {
 }
 
 
-@pytest.mark.many(one_in=3, with_all=2)
+@pytest.mark.many(one_in=9, with_all=2)
 @pytest.mark.parametrize("name", CORPUS)
 def test_float_types_of_the_corpus_line_by_line(name):
     case = CORPUS[name]

@@ -151,6 +151,7 @@ def _mutant(source: str, place: int, slip: Callable[[ast.AST], object]) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.long
 @pytest.mark.parametrize("name", SOLUTIONS)
 def test_no_slip_passes(name, sample):

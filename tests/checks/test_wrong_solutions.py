@@ -26,7 +26,7 @@ def test_there_are_enough_wrong_solutions(exercise):
 
 
 @pytest.mark.long
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=5)
 @pytest.mark.parametrize("exercise", WRONG)
 def test_wrong_solutions_are_refused_and_their_mistakes_named(exercise, sample, subtests):
     messages = []

@@ -11,7 +11,7 @@ def test_there_are_thirty_right_and_wrong():
 
 
 @pytest.mark.compiler
-@pytest.mark.many(one_in=36, with_all=9)
+@pytest.mark.many(one_in=72, with_all=9)
 @pytest.mark.parametrize(("exercise", "mistake"), ANSWERS, ids=lambda part: part or "right")
 def test_an_answer_compiles_or_the_reason_is_a_sentence(exercise, mistake):
     words = MISTAKEN[exercise][mistake] if mistake else ""

@@ -26,7 +26,7 @@ def product(stage, m, n, k, tiles):
     return stage.arguments(m, n, k, np.float32(2), A, B, np.float32(0.5), C, tiles=tiles)
 
 
-@pytest.mark.many(one_in=9, with_all=3)
+@pytest.mark.many(one_in=27, with_all=3)
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 def test_stages_of_the_ladder(stage):
     tiles, size = smallest(stage), (9, 11, 6)

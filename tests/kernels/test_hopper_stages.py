@@ -79,7 +79,7 @@ def test_only_wgmma_tma_stops_the_whole_block_in_every_step(name, emulated):
 
 
 @pytest.mark.long
-@pytest.mark.many(one_in=8, with_all=4)
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("name", NAMES[::-1])  # of which a quick run takes the first, not the slowest
 def test_a_large_problem_is_counted_without_running(name):
     """Every product once, and every tile fetched by every block that needs it."""

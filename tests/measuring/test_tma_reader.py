@@ -58,6 +58,7 @@ def test_every_choice_can_be_launched_on_an_h200(choice):
     tensor_map(array, array.shape, (choice.rows, COLUMNS))  # raises if TMA could not
 
 
+@pytest.mark.full(reason="compiles a kernel")
 @pytest.mark.compiler
 def test_the_loop_copies_and_waits_and_does_little_else():
     """A tensor map has the type of its 16 words. The compiler writes several iterations one after another."""

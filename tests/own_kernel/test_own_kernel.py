@@ -299,6 +299,7 @@ def test_a_decorated_kernel_is_taken_as_well(tmp_path):
     assert own(tmp_path / "side.py").check({"T": 8}).ok
 
 
+@pytest.mark.full(reason="draws several pictures")
 def test_pictures_take_sizes_of_any_name(tmp_path):
     (tmp_path / "side.py").write_text(SIDE)
     mine = own(tmp_path / "side.py")

@@ -105,6 +105,7 @@ def test_figures_have_three_digits():
     assert [three_digits(one) for one in figures] == ["0.498", "1.50", "43.0", "302", "1,000", "1,200"]
 
 
+@pytest.mark.full(reason="reads every profile")
 def test_every_recorded_profile_has_a_verdict():
     for row in records.profiles().itertuples():
         found = verdict(recorded(row.stage, records.parse_tiles(row.tiles), (row.m, row.n, row.k)))

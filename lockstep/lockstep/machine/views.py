@@ -335,7 +335,7 @@ class Views:
             if whole and any(starts):
                 raise KernelTypeError(
                     f"{array.name} cannot be viewed with elements of {new} bytes, because it does not begin "
-                    f"at a multiple of {new} bytes in all threads: a GPU stops with a misaligned address there"
+                    f"at a multiple of {new} bytes in all threads: on a GPU its address is misaligned"
                 )
             raise KernelTypeError(
                 f"{array.name} cannot be viewed with elements of {new} bytes: its rows are "
