@@ -323,10 +323,11 @@ sums[1, 1](np.zeros(8))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other interruptions")
-def test_a_long_launch_says_where_it_is_and_can_be_interrupted(tmp_path):
+def test_a_long_launch_says_where_it_is_and_can_be_interrupted(tmp_path, request):
     (tmp_path / "program.py").write_text(LONG)
     command = [sys.executable, "-c", SOON]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    request.addfinalizer(running.kill)
     said = running.stderr.readline()
     assert re.match(
         r"sums \(program\.py:5\) has run for \d+ s( and is in line [6-9])?\. Ctrl-C stops it", said
