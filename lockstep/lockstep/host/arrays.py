@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .errors import missing, unsupported
+from .heap import extent
 from .state import current
 
 NOT_SHARED = "the emulator shares no device memory between processes (get_ipc_handle)"
@@ -91,6 +92,9 @@ class DeviceNDArray:
         _check_alike(self, ary)
         _check_strides(self, ary)
         ary[...] = self.memory.reshape(ary.shape)
+        if size := extent(self.shape, self.strides, self.dtype.itemsize):
+            # numba.cuda moves all bytes from the first element to the last, so also those that lie between.
+            ctypes.memmove(ary.ctypes.data, self.memory.ctypes.data, size)
         return ary
 
     def copy_to_device(self, ary, stream=0) -> None:

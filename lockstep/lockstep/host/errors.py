@@ -13,8 +13,13 @@ from numba.cuda.cudadrv.driver import CudaAPIError
 from lockstep.errors import DEBUG, EmulatorError, LaunchError, UnsupportedKernel
 from lockstep.launching.faults import frames_where
 
+try:
+    from cuda.core._utils.cuda_utils import CUDAError
+except ImportError:  # numba-cuda, which brings cuda.core, is not installed on macOS.
+    from numba.cuda.cudadrv.error import CudaDriverError as CUDAError
+
 # The driver has these numbers for its errors.
-INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_HANDLE = 1, 2, 3, 400
+OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_HANDLE = 2, 3, 400
 
 
 class UnsupportedCall(UnsupportedKernel, NotImplementedError):
@@ -42,6 +47,10 @@ class DriverError(LaunchError, CudaAPIError):
 
     def __str__(self):
         return self.msg
+
+
+class RefusedLaunch(LaunchError, CUDAError):
+    """An error for a launch that the CUDA driver would refuse. numba.cuda launches by cuda.core."""
 
 
 def unsupported(sentence: str) -> UnsupportedCall:

@@ -40,7 +40,7 @@ class Heap:
         if dtype.hasobject:
             raise TypeError(f"device memory holds numbers and records, no Python objects ({dtype})")
         strides = _strides(strides, shape, dtype, order)
-        size = _extent(shape, strides, dtype.itemsize)
+        size = extent(shape, strides, dtype.itemsize)
         array = np.ndarray(shape, dtype, self._block(size, filled=dtype.kind in "fcb"), 0, strides)
         if dtype.kind in "fc":
             array.fill(garbage.garbage_float(dtype))
@@ -82,7 +82,7 @@ class Heap:
         """
         shape, dtype = _shape(shape), np.dtype(dtype)
         strides = _strides(strides, shape, dtype, "C")
-        size = _extent(shape, strides, dtype.itemsize)
+        size = extent(shape, strides, dtype.itemsize)
         for start, block in list(self._blocks.items()):
             whole = block()
             if whole is not None and start <= address and address + size <= start + whole.size:
@@ -121,7 +121,7 @@ def _strides(strides, shape, dtype, order) -> tuple[int, ...]:
     return steps[::-1] if order == "C" else steps
 
 
-def _extent(shape, strides, itemsize) -> int:
+def extent(shape, strides, itemsize) -> int:
     """Return the number of bytes that an array spans. Raises ValueError for a negative stride."""
     if not functools.reduce(operator.mul, shape, 1):
         return 0

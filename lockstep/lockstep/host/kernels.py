@@ -17,7 +17,7 @@ from lockstep.library import signatures as signed
 from lockstep.limits import MAX_STATIC_SHARED_BYTES, MAX_THREADS
 
 from .arguments import on_device, through_extensions, type_of
-from .errors import INVALID_VALUE, DriverError, missing, place, refusing, unsupported
+from .errors import DriverError, RefusedLaunch, missing, place, refusing, unsupported
 from .state import active, current
 
 # These options concern compiled code: its speed, its rounding, its debug information.
@@ -304,8 +304,7 @@ class Configured:
         if kernel.targetoptions.get("device"):
             raise TypeError(f"{name} is a device function: kernels call it, the host cannot launch it")
         if self.sharedmem > MAX_STATIC_SHARED_BYTES:
-            raise DriverError(
-                INVALID_VALUE,
+            raise RefusedLaunch(
                 f"{name} asks for {self.sharedmem:,} bytes of dynamic shared memory; a kernel must opt in "
                 f"to more than {MAX_STATIC_SHARED_BYTES:,}, and numba.cuda has no call for that",
             )
@@ -323,7 +322,7 @@ class Configured:
             current().launch(self, kernel.compiled_for(types), values, place())
         except (RefusedLine, KernelTypeError, LaunchError) as error:
             # Numba compiles nothing for what is refused. What the driver refuses has been compiled before.
-            if not known and not isinstance(error, DriverError):
+            if not known and not isinstance(error, (DriverError, RefusedLaunch)):
                 kernel.launched.pop(types, None)
             raise
         for copy_back in back:
@@ -332,9 +331,7 @@ class Configured:
     def _check_launch_bounds(self) -> None:
         most, threads = self.dispatcher.most_threads, int(np.prod(self.blockdim))
         if self.dispatcher.targetoptions.get("launch_bounds") is not None and threads > most:
-            raise DriverError(
-                INVALID_VALUE, f"a block of {threads} threads was launched, and launch_bounds allows {most}"
-            )
+            raise RefusedLaunch(f"a block of {threads} threads was launched, and launch_bounds allows {most}")
 
 
 class ForAll:

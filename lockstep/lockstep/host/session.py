@@ -20,7 +20,7 @@ from lockstep.limits import Profile, profile
 
 from . import replacing, state, summary
 from .devices import Context, Device
-from .errors import INVALID_VALUE, DriverError
+from .errors import RefusedLaunch
 from .heap import Heap
 from .kernels import OF_ELEMENTS
 from .patience import Running
@@ -125,7 +125,7 @@ class Session:
     ) -> None:
         """Emulate one launch and record it.
 
-        Raises what :func:`lockstep.emulate` raises, but DriverError in place of LimitExceeded.
+        Raises what :func:`lockstep.emulate` raises, but RefusedLaunch in place of LimitExceeded.
         """
         self.workers.use_gpu()
         grid, block = configured.griddim, configured.blockdim
@@ -146,7 +146,7 @@ class Session:
                     **limits,
                 )
             except LimitExceeded as error:
-                raise DriverError(INVALID_VALUE, str(error)) from None
+                raise RefusedLaunch(str(error)) from None
             except (KernelStopped, KeyboardInterrupt) as error:
                 what = (*kernel, launched_in, grid, block)
                 findings, why = getattr(error, "findings", ()), str(error) or "it was interrupted"

@@ -10,7 +10,7 @@ from numba import complex128, cuda, float32, float64, int64
 from numba.cuda.cudadrv.driver import CudaAPIError
 
 from lockstep import KernelRaised, LaunchError, emulated
-from lockstep.host.errors import UnsupportedCall
+from lockstep.host.errors import CUDAError, UnsupportedCall
 
 
 @pytest.fixture(autouse=True)
@@ -115,11 +115,11 @@ def test_forms_of_a_configuration(configuration):
         (((1, 1, 1, 1), 32), ValueError),
         ((None, 32), ValueError),
         (32, TypeError),
-        ((0, 32), CudaAPIError),
-        ((1, 1025), CudaAPIError),
-        ((1, (32, 33)), CudaAPIError),
-        (((1, 70000), 32), CudaAPIError),
-        ((1, 32, 0, 60_000), CudaAPIError),
+        ((0, 32), CUDAError),
+        ((1, 1025), CUDAError),
+        ((1, (32, 33)), CUDAError),
+        (((1, 70000), 32), CUDAError),
+        ((1, 32, 0, 60_000), CUDAError),
     ],
 )
 def test_wrong_configurations_raise_numbas_kind_of_error(configuration, kind):
@@ -137,7 +137,7 @@ def test_lists_of_sizes_are_refused_as_numba_refuses_them(configuration):
 
 
 def test_what_the_gpu_lacks_names_the_gpu():
-    with pytest.raises(CudaAPIError, match="NVIDIA H200"):
+    with pytest.raises(CUDAError, match="NVIDIA H200"):
         add_one()[1, 1025](ramp(8))
 
 
@@ -318,7 +318,7 @@ def test_launch_bounds():
         x[cuda.grid(1)] = 1
 
     kernel[1, 64](ramp(64))
-    with pytest.raises(CudaAPIError, match="64"):
+    with pytest.raises(CUDAError, match="64"):
         kernel[1, 128](ramp(128))
     with pytest.raises(ValueError):
         cuda.jit(launch_bounds=(1, 2, 3, 4))
@@ -588,6 +588,13 @@ def test_copies_that_do_not_fit(other, kind):
         d.copy_to_host(other)
     with pytest.raises(kind):
         d.copy_to_device(other)
+
+
+def test_a_copy_of_a_part_overwrites_what_lies_between_its_rows():
+    host = ramp(3, 4)
+    d = cuda.to_device(host)
+    d[1:, 2:].copy_to_host(host[:2, :2])
+    assert host.tolist() == [[6, 7, 8, 9], [10, 11, 6, 7], [8, 9, 10, 11]]
 
 
 def test_copies_keep_the_order_in_memory():
