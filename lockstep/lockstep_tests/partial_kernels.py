@@ -141,12 +141,13 @@ class Writer:
         self.depth += 1
         for line in before:
             self.put(line)
+        # Numba wants every variable set further up than it is read. No launch has so large an n.
+        self.put(f"if n > 90: {' = '.join(NAMES)} = 0")
         self.beginnings()
         for _ in range(self.random.randint(2, most)):
             self.statement()
         for line in last:
             self.put(line)
-        self.put(f"if n > 90: {' = '.join(NAMES)} = 0")  # so each of them is a variable, of int64
         self.put("return i" if self.inside else "pass")
         self.depth -= 1
 

@@ -167,7 +167,7 @@ def sum_of_first(x, n):
 @cuda.jit
 def calls_what_calls_itself(x, out):
     if cuda.grid(1) == 0:
-        out[0] = sum_of_first(x, 3)
+        out[0] = sum_of_first(x, np.int64(3))
 
 
 @cuda.jit

@@ -93,12 +93,12 @@ def test_a_device_function_has_the_constants_of_each_combination_of_types(monkey
 
     @cuda.jit
     def ones(out):
-        out[0] = doubled(1, 1)
+        out[0] = doubled(np.int64(1), np.int64(1))
 
     @cuda.jit
     def both(out):
-        out[0] = doubled(1, 1)
-        out[1] = doubled(1.0, 1)
+        out[0] = doubled(np.int64(1), np.int64(1))
+        out[1] = doubled(1.0, np.int64(1))
 
     emulate(ones, 1, 1, out := np.zeros(2))
     monkeypatch.setitem(globals(), "FACTOR", 10)

@@ -659,6 +659,33 @@ def endless(n):
 
 
 @cuda.jit(device=True)
+def depth(low, high, level=0):
+    if low >= high:
+        return level
+    return depth(low, (low + high) // 2, level + 1)
+
+
+@cuda.jit("int64(int64, int64)", device=True)
+def product(n, first):
+    return first if n < 1 else n * product(n - 1, 1)
+
+
+@cuda.jit(device=True)
+def fill(x, i):
+    if i < x.size:
+        x[i] = 1
+        fill(x, i + 1)
+
+
+@cuda.jit(device=True)
+def fill_from_the_start(x, i):
+    fill(x, i)
+
+
+SIZES = 3, 4
+
+
+@cuda.jit(device=True)
 def ping(n):
     return 0 if n == 0 else pong(n - 1)
 
@@ -689,7 +716,37 @@ def wrong_kernels():
         out[0] = how_many(*x[0])
 
     def forever(x, out):
-        out[0] = endless(3)
+        out[0] = endless(np.int64(3))
+
+    def called_with_a_literal(x, out):
+        out[0] = factorial(SIZES[1])
+
+    def literal_passed_on(x, out):
+        fill_from_the_start(out, 0)
+
+    def literal_inside(x, out):
+        out[0] = product(x.size, x.size)
+
+    def default_inside(x, out):
+        out[0] = depth(x.size, x.size + 9)
+
+    def called_with_another_type(x, out):
+        out[0] = factorial(cuda.threadIdx.x)
+
+    def called_with_another_type_for_nothing(x, out):
+        fill(out, cuda.threadIdx.x)
+
+    def used_above(x, out):
+        for k in range(4):
+            if k > 0:
+                out[0] += last  # noqa: F821
+            last = x[k]  # noqa: F841
+
+    def updated_above(x, out):
+        if x[0] > 2:
+            count += 1  # noqa: F821
+        count = 0
+        out[0] = count
 
     def each_other(x, out):
         out[0] = ping(3)
@@ -798,6 +855,16 @@ SENTENCES = {
     "mixed": "Numba goes only over tuples whose values have one type, not float64 and int64",
     "number_starred": "only a tuple can be passed with *",
     "forever": "endless calls itself more than 200 times deep",
+    "called_with_a_literal": "factorial calls itself with a value that is no literal as n, and was called "
+    "with the literal 4; ",
+    "literal_passed_on": "with the literal 0; for Numba a literal is a type of its own, and numba-cuda "
+    "compiles a function that calls itself for one combination of types: write np.int64(0), which is no",
+    "literal_inside": "product calls itself with the literal 1 as first, and was called with a value that is",
+    "default_inside": "with a value that is no literal as level, and was called with its default",
+    "called_with_another_type": "with a value of type int64 as n, and was called with a value of type int32",
+    "called_with_another_type_for_nothing": "fill calls itself with a value of type int64 as i",
+    "used_above": "last is used above the line that first gives it a value",
+    "updated_above": "for Numba count is not defined here: set it further up",
     "each_other": "Numba supports only functions that call themselves",
     "function_as_value": "twice is defined inside the kernel, so it can only be called",
     "defined_twice": "f is defined twice",

@@ -514,7 +514,9 @@ def test_a_variable_that_only_an_endless_loop_sets():
     def kernel(out):
         while out[0] > 1:
             while True:
-                last *= out[0]  # noqa: F821, F841
+                if out[0] > 2:
+                    last = 1.0
+                last *= out[0]
         out[0] = 2
 
     emulate(kernel, 1, 1, out := np.zeros(1))

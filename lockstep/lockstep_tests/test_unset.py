@@ -183,6 +183,18 @@ def an_early_return(x, n, out):
     out[i] = v
 
 
+@cuda.jit
+def the_other_branch_updates(x, n, out):
+    i = cuda.grid(1)
+    if i == 0:
+        v = 1.5
+    elif i < 3:
+        v = v + 1  # <- unset v
+    else:
+        v = 2
+    out[i] = v
+
+
 NAN, W = float("nan"), UNSET
 KERNELS = [
     (two_guards, [0, 1, 2, 3, 4, -1, -1, -1]),
@@ -197,6 +209,7 @@ KERNELS = [
     (a_tuple, [1, 2, 3, 4, NAN, NAN, NAN, NAN]),
     (a_shuffle, [1, 0, 3, 2, 3, 3, 3, 3]),
     (in_a_device_function, [W, 0, 1, 2, 3, 4, 5, 6]),
+    (the_other_branch_updates, [1.5, NAN, NAN, 2, 2, 2, 2, 2]),
     (an_early_return, [4, 4, 4, -1, -1, -1, -1, 5]),
 ]
 

@@ -38,6 +38,7 @@ from lockstep.reading.names import Callee, python_function
 from lockstep.reading.source import Source
 from lockstep.registry import Emulation, name_of
 from lockstep.types.inference import Typed, kind_of, steps_of
+from lockstep.types.recursion import Call, Outside, refuse_other_literals
 from lockstep.types.translation import translate
 from lockstep.values.geometry import chunks
 from lockstep.waiting.scheduler import CHUNKS, Block, NeedsFinerUnits, Scheduler
@@ -226,6 +227,8 @@ class BoundFunction:
     # `of_library` tells whether the function belongs to a library, and the kernel does not.
     of_library: bool = False
     recursive: bool = False
+    # `calls` has the calls by which functions that call themselves are reached.
+    calls: list = field(default_factory=list)
     # `depth` counts the calls of a recursive function that have not returned.
     depth: int = 0
 
@@ -244,6 +247,8 @@ class BoundFunction:
     def __call__(self, machine, /, *args, **keywords):
         if keywords or len(args) != self.count:
             args = self.arguments(args, keywords)
+        if self.recursive and machine.only_types:
+            self.typed.check_call(args)
         if self.casts is not None:
             args, returned = self.casts.arguments(machine, args)
             return self.casts.result(machine, returned, self._run_placed(machine, args))
@@ -352,7 +357,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
         if isinstance(value, Emulation) and value.needs > (0, 0):
             shown = (name_of(value) or path[-1], function.__code__.co_filename, line)
             bound.needs.append((value.needs, *shown))
-    bound.typed = Typed(function, device, translation, program, space)
+    bound.typed = Typed(function, device, translation, program, space, bound.recursive)
     bound.stored |= translation.stored
     bound.literal |= translation.literal
     bound.constants |= _constants(function, environment, translation.constants)
@@ -365,6 +370,11 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
     for root, path, given, line in translation.computed:
         if given in callees[root, path].literal:
             _refuse_computed(callees[root, path], given, function.__code__.co_filename, line)
+    for root, path, given, line in translation.calls:
+        callee = callees[root, path]
+        if callee.recursive or callee.calls:
+            marks = (mark.mark(environment) if isinstance(mark, Outside) else mark for mark in given)
+            bound.calls.append(Call(callee, tuple(marks), function.__code__.co_filename, line))
     shapes = [eval(shape, space) for shape in translation.local_shapes]
     others = [
         one
@@ -467,6 +477,7 @@ class Launch:
         self.strict, self.debug = options.strict, options.debug
         self.bound = bind(self.function, self.counts_only)
         self.bound.require(self.gpu)
+        refuse_other_literals(self.bound)
         self._check_constants()
         self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
         self.printed: list[str] = []

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lockstep.counts.fold import Log
-from lockstep.errors import KernelTypeError
+from lockstep.errors import KernelTypeError, RefusedLine
 from lockstep.findings import Findings
+from lockstep.frozen import original
 from lockstep.library.cuda_api import Special, Type
 from lockstep.library.functions import Function
 from lockstep.machine.declarations import whole_shape
@@ -32,6 +33,7 @@ from lockstep.memory.storage import (
     row_major,
     unknown,
 )
+from lockstep.reading.names import Callee
 from lockstep.reading.trees import walk
 from lockstep.registry import Emulation
 from lockstep.values.chunk import Chunk
@@ -41,6 +43,7 @@ from lockstep.values.geometry import Geometry
 from lockstep.values.unit import Unit
 
 from .local_indices import KNOWN
+from .recursion import OtherTypes, refuse_other_types
 from .translation import Scopes, Translator, cached, place_all, translate
 from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_number, variable_of
 
@@ -75,6 +78,10 @@ def kind_of(value):
     if isinstance(value, ARRAYS):
         return Thing(("array", value.dtype, value.ndim))
     return Thing(getattr(value, "record_kind", (type(value),)))
+
+
+class RefusedType(RefusedLine, KernelTypeError):
+    """An error for a line whose types Numba would refuse."""
 
 
 class NoCommonType(KernelTypeError):
@@ -260,10 +267,17 @@ class _Steps(Translator):
         """Tell whether a node affects the type of a version, a choice, an operation or the result."""
         if isinstance(node, ast.Return):
             return True
+        if self.device and any(self._is_itself(part) for part in walk(node)):
+            return True
         known = [self.versions.stores, self.renamed.number]
         if not isinstance(node, ast.Expr):  # The type of a call that is a statement does not matter.
             known.append(self.renamed.operation)
         return any(id(part) in numbers for part in walk(node) for numbers in known)
+
+    def _is_itself(self, node) -> bool:
+        """Tell whether a node is a call of the function itself."""
+        callee = self._resolve(node.func) if isinstance(node, ast.Call) else None
+        return isinstance(callee, Callee) and original(callee.function) is original(self.function)
 
     def _guarded(self, new, step):
         """Return a step's code, which skips the step on a path that Numba drops, and notes if it fails."""
@@ -463,21 +477,30 @@ class Types:
         """Raise KernelTypeError if a variable has several types and one of them was not found."""
         for line, numbers, error in self.failed_steps:
             used = [self.versions.all[number].used for number in numbers]
-            if isinstance(error, NoCommonType) and (any(used) or not numbers):
-                raise KernelTypeError(f"{function.__code__.co_filename}, line {line}: {error}")
+            needed = isinstance(error, NoCommonType) and (any(used) or not numbers)
+            if needed or isinstance(error, (OtherTypes, RefusedType)):
+                raise self._refused(function, line, error)
             for version in (self.versions.all[number] for number in numbers):
                 if version.used and self.kinds[version.number] is None and self._may_differ(version):
                     self._raise_first_failure(function, error)
-                    raise KernelTypeError(
-                        f"{function.__code__.co_filename}, line {line}: Numba finds the types of variables "
-                        f"before a kernel runs, and that of {version.variable} cannot be found here: {error}"
+                    told = (
+                        "Numba finds the types of variables before a kernel runs, and that of "
+                        f"{version.variable} cannot be found here: {error}"
                     )
+                    raise self._refused(function, line, told)
+
+    @staticmethod
+    def _refused(function, line, error) -> RefusedType:
+        """Return the error to raise for a line. An error of a function called there has its own line."""
+        if isinstance(error, RefusedType):
+            return error
+        return RefusedType(str(error), function.__code__.co_filename, line)
 
     def _raise_first_failure(self, function, error):
         """Raise the error of an earlier step, if there is one: a later one may fail for want of its value."""
         line, _, first = self.failed_steps[0]
         if first is not error:
-            raise KernelTypeError(f"{function.__code__.co_filename}, line {line}: {first}")
+            raise self._refused(function, line, first)
 
     def _may_differ(self, version) -> bool:
         """Tell whether the variable is a number elsewhere, so that Numba needs a type that holds both.
@@ -721,21 +744,25 @@ def _extents(shape):
 class Typed:
     """A function's code, with a variant for each combination of argument types that needs one."""
 
-    def __init__(self, function, device, translation, program: Program | None, space: dict):
+    def __init__(self, function, device, translation, program: Program | None, space: dict, recursive=False):
         self.function, self.device, self.program, self.space = function, device, program, space
+        self.recursive = recursive
         self.code, self.unset = self._defined(translation), translation.unset
         self.steps = None if program is None else _function_of(program.code, "_steps", space)
         # `variants` maps the kinds of the arguments to (code, kinds of the variables that may be unset).
         self.variants: dict = {}
         # `types` maps the kinds of the arguments to the Types that were found for them.
         self.types: dict = {}
+        # `open` has the kinds of the arguments for which the types are being found.
+        self.open: list = []
 
     def _defined(self, translation):
         return _function_of(translation.code, translation.tree.body[0].name, self.space)
 
     def code_for(self, machine, arguments):
         """Return the code that computes in the right types for these arguments."""
-        if self.program is None or (self.program.versions.trivial and not self.unset):
+        needed = self.recursive or self.unset
+        if self.program is None or (self.program.versions.trivial and not needed):
             return self.code
         key = tuple(map(kind_of, arguments))
         if key not in self.variants:
@@ -779,6 +806,11 @@ class Typed:
             raise KernelTypeError(f"the types in {self.function.__name__} cannot be followed")
         return self._types(machine, tuple(map(kind_of, arguments)), arguments).result
 
+    def check_call(self, arguments):
+        """Raise OtherTypes if the function calls itself with arguments of other types than it has."""
+        if self.open:
+            refuse_other_types(self.function, self.open[-1], tuple(map(kind_of, arguments)))
+
     def _types(self, machine, key, arguments) -> Types:
         if key not in self.types:
             if machine.typing is None:
@@ -786,7 +818,11 @@ class Typed:
             # The types are stored while they are incomplete, so that a recursive call finds those that are
             # known.
             types = self.types[key] = Types(self.program.versions)
-            self.steps(machine.typing, types, *map(_blank, arguments))
+            self.open.append(key)
+            try:
+                self.steps(machine.typing, types, *map(_blank, arguments))
+            finally:
+                self.open.pop()
             types.check(self.function)
         return self.types[key]
 

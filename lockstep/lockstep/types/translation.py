@@ -48,6 +48,7 @@ from lockstep.registry import Emulation
 from lockstep.spelling import did_you_mean
 from lockstep.values.enums import EnumNumber, Member
 
+from . import recursion
 from .local_indices import COUNTED, COUNTED_ELEMENTS, KNOWN, UNKNOWN, Callees, LocalIndices
 from .unset_reads import UnsetReads, set_to_none
 from .versions import NoVersions, Split, is_copy, variable_of
@@ -140,6 +141,8 @@ class Translation(NamedTuple):
     literal: set
     # For each argument that is no literal: (callee root, path, argument position, line).
     computed: list
+    # For each call of a device function: (callee root, path, marks of its arguments, line).
+    calls: list
     # For each place that reads elements of an array from outside: (root, path, line, column).
     constants: list
     # `sites` maps the numbers of this function's sites to the Sites.
@@ -214,6 +217,7 @@ class Translator:
         self.passed: list = []
         self.literal: set[int] = set()
         self.computed: list = []
+        self.calls: list = []
         self.spelled_out: dict = {}
         # `updating` maps the id of an element that one statement both loads and stores to the name of the
         # atomic operation that does the same, or to "other".
@@ -280,6 +284,13 @@ class Translator:
         self.tracked = found.variables
         self.optional = set_to_none(self.definition)
         self.set_in = found.lines
+        for name, node in found.above.items():
+            raise UndefinedName(
+                f"{name} is used above the line that first gives it a value. Numba reads a function from top "
+                f"to bottom, also in a loop, so for Numba {name} is not defined here: set it further up",
+                self.filename,
+                node.lineno,
+            )
 
     def with_tracked(self, variables) -> list | None:
         """Return variables with the variables that track their lanes, sorted, or None for no variables."""
@@ -367,6 +378,7 @@ class Translator:
             passed=self.passed,
             literal=self.literal,
             computed=self.computed,
+            calls=self.calls,
             constants=list(self._constant_reads()),
             sites=self.sites,
             unset=self.unset_sites,
@@ -1499,6 +1511,7 @@ class Translator:
         if isinstance(callee, Callee):
             self._check_arguments(node, inspect.signature(callee.function))
             self._note_computed(node, callee)
+            self._note_call(node, callee)
         if callee is BUILTINS["float"] and node.args and isinstance(node.args[0], ast.Constant):
             if (number := self._number_from_text(node)) is not None:
                 return ast.Constant(number)
@@ -1530,6 +1543,50 @@ class Translator:
             known &= self._numpy_integer(given) is None
             if position is not None and not known:
                 self.computed.append((*self._chain(node.func), position, node.lineno))
+
+    def _note_call(self, node, callee):
+        """Note which arguments of a call are literals, in case the function calls itself."""
+        signature = inspect.signature(callee.function)
+        marks = [recursion.LEFT_OUT] * len(signature.parameters)
+        for position, given in _bound_positions(node, signature):
+            if position is None:
+                return
+            marks[position] = self._mark(given)
+        self.calls.append((*self._chain(node.func), tuple(marks), node.lineno))
+
+    def _mark(self, node, follow=True):
+        """Return what Numba knows of an argument when it compiles, as a mark of :mod:`.recursion`."""
+        if (number := folded(node)) is not None:
+            is_literal = isinstance(number, int)
+            return recursion.Literal(type(number), number) if is_literal else recursion.COMPUTED
+        if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call)):
+            return recursion.COMPUTED
+        if isinstance(node, ast.Subscript):
+            return self._mark_of_element(node)
+        if isinstance(node, ast.Attribute) and self._chain(node) is None:
+            return recursion.COMPUTED
+        if not isinstance(node, ast.Name):
+            return recursion.UNKNOWN
+        if node.id not in self.locals:
+            return recursion.Outside(node.id)
+        if node.id in self.parameters and node.id not in assigned_names(self.definition.body):
+            return recursion.Passed(self.parameters.index(node.id))
+        values = self.only_values().get(node.id, [])
+        if not follow or None in values:
+            return recursion.UNKNOWN
+        marks = {self._mark(value, follow=False) for value in values}
+        return marks.pop() if len(marks) == 1 else recursion.UNKNOWN
+
+    def _mark_of_element(self, node):
+        """Return the mark of ``values[index]``. An element of a tuple of literals is a literal."""
+        values, index = node.value, folded(node.slice)
+        if isinstance(values, ast.Name) and type(index) is int:
+            if values.id not in self.locals:
+                return recursion.Outside(values.id, index)
+            known = self.only_values().get(values.id, [])
+            if len(known) == 1 and isinstance(known[0], ast.Tuple) and -1 < index < len(known[0].elts):
+                return self._mark(known[0].elts[index])
+        return recursion.UNKNOWN if self._mark(values) == recursion.UNKNOWN else recursion.COMPUTED
 
     def _check_arguments(self, node, signature):
         """Refuse a call whose arguments do not fit the parameters. A call with ``*args`` always passes."""

@@ -23,9 +23,11 @@ class UnsetReads:
     """The reads of a function's variables that some path reaches without an assignment.
 
     ``reads``: ids of the name nodes of these reads. ``variables``: the variables that have such a read.
-    ``lines``: the source lines in which each variable is set. ``known``: the variables that are set when the
-    function begins. ``range_bounds`` returns the arguments of ``range(...)``, or None for any other
-    expression.
+    ``lines``: the source lines in which each variable is set. ``above``: the first read, a node, of each
+    variable that is read above all of these lines, as in a loop that sets it further down.
+
+    ``known``: the variables that are set when the function begins. ``range_bounds`` returns the arguments
+    of ``range(...)``, or None for any other expression.
     """
 
     def __init__(self, definition: ast.FunctionDef, known, range_bounds):
@@ -34,6 +36,7 @@ class UnsetReads:
         self.reads: set[int] = set()
         self.variables: set[str] = set()
         self.lines: dict[str, set] = {}
+        self.above: dict[str, ast.AST] = {}
         self.loops: list[_Loop] = []
         self._block(definition.body, frozenset())
 
@@ -46,20 +49,28 @@ class UnsetReads:
                 now = now | {variable}
         return now
 
-    def _read(self, node, now, hidden=frozenset()):
+    def _note(self, variable, node, at_once=True):
+        """Note a read of a variable that may be unset. ``at_once``: whether no inner function delays it."""
+        self.reads.add(id(node))
+        self.variables.add(variable)
+        if at_once and variable not in self.lines:
+            self.above.setdefault(variable, node)
+
+    def _read(self, node, now, hidden=None):
         """Note the reads in a node. ``hidden``: the local names of the inner function around it, if any."""
         if isinstance(node, ast.Name):
             variable = variable_of(node.id)
             stored = isinstance(node.ctx, ast.Store)
-            if not stored and variable in self.all and variable not in now and variable not in hidden:
-                self.reads.add(id(node))
-                self.variables.add(variable)
+            if not stored and variable in self.all and variable not in now and variable not in (hidden or ()):
+                self._note(variable, node, at_once=hidden is None)
             return
         if isinstance(node, (ast.Lambda, ast.FunctionDef)):
-            hidden = hidden | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+            hidden = (hidden or frozenset()) | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
             hidden |= assigned_names(node.body) if isinstance(node, ast.FunctionDef) else set()
         for child in children(node):
             self._read(child, now, hidden)
+        if isinstance(node, ast.NamedExpr):
+            self._set(node.target, now)
 
     # ---- statements; each returns the variables that are set after it, or None if no path gets past it ----
 
@@ -91,8 +102,7 @@ class UnsetReads:
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             variable = variable_of(node.target.id)
             if variable in self.all and variable not in now:
-                self.reads.add(id(node.target))
-                self.variables.add(variable)
+                self._note(variable, node.target)
         if isinstance(node, ast.AnnAssign) and node.value is None:
             return now
         for target in getattr(node, "targets", [getattr(node, "target", None)]):

@@ -90,6 +90,7 @@ class Versions:
         self.steps: list[Step] = []
         self.loads: dict[int, Version] = {}
         self.stores: dict[int, Version] = {}
+        self.first: dict[str, Version] = {}
         self.undefined: dict[str, Version] = {}
         self.choices: list[ast.expr] = []
         # The types of these operations may widen while the types in a loop are found.
@@ -157,11 +158,15 @@ class Versions:
                 self.operations.append(node)
 
     def _undefined(self, variable) -> Version:
+        """Return the version that Numba takes where none is set: the first one, if it stands further up."""
+        if variable in self.first:
+            return self.first[variable]
         return self.undefined.setdefault(variable, Version("undefined", variable))
 
     def _target(self, node, now):
         if isinstance(node, ast.Name):
             self.stores[id(node)] = now[node.id] = self._new(node.id)
+            self.first.setdefault(node.id, now[node.id])
         elif isinstance(node, (ast.Tuple, ast.List)):
             for part in node.elts:
                 self._target(part, now)
