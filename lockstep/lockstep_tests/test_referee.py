@@ -70,6 +70,8 @@ def array(name):
 @cache
 def typed(op, *names):
     """The type that Numba gives an operation, None if it accepts no such operands."""
+    if op in (operator.not_, bool) and names == ("float16",):
+        return None  # Numba types it, and fails when it lowers it.
     names = tuple("boolean" if name == "bool" else name for name in names)
     try:
         found = numba_types.result_type(op, *names)
@@ -183,6 +185,7 @@ class Writer:
         if self.random.random() < 0.5:
             if "x_" not in a.text and "v" not in a.text:
                 raise NotTyped  # a constant: Python and Numba drop the other part, with its type
+            known(typed(bool, a.dtype))
             return Expression(f"({a.text} {self.pick(['and', 'or'])} {b.text})", dtype)
         return Expression(f"({a.text} if {self.condition()} else {b.text})", dtype)
 
@@ -420,7 +423,11 @@ def compare(kernel, source):
         stored = emulated(kernel, n)
         for lane in range(LANES):
             thread = Thread(arguments(n), like, lane)
-            thread.run()
+            try:
+                thread.run()
+            except Unclear:  # The thread branches on a value that is not defined.
+                unclear += 1
+                continue
             assert {line for line, where in stored if where == lane} == set(thread.stored)
             for line, (dtype, value) in thread.stored.items():
                 text = f"{source[line - 1].strip()} in thread {lane} for n = {n}"
@@ -441,7 +448,7 @@ def written(seed):
     return writer.lines
 
 
-@pytest.mark.many(one_in=30, with_all=10)
+@pytest.mark.many(one_in=30, with_all=2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_types_and_values_are_those_of_numba(seed):
     kernel, source = kernel_of(written(seed), seed)

@@ -139,6 +139,20 @@ def check(operation, kernel, x, y):
     return 1
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_of_literals(dtype):
+    @cuda.jit
+    def kernel(x, out):
+        i = cuda.grid(1)
+        out[i, 0], out[i, 1], out[i, 2] = -2 % x[i], x[i] % 3, True % x[i]
+
+    x, out = values(dtype), np.zeros((6, 3))
+    emulate(kernel, 1, 6, x, out)
+    for column, (a, b) in enumerate([(-2, x), (x, 3), (1, x)]):
+        a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
+        np.testing.assert_allclose(out[:, column], a % b, rtol=2 * np.finfo(dtype).eps, atol=1e-15)
+
+
 @pytest.mark.parametrize("operation", ARITHMETIC)
 def test_arithmetic_of_any_two_types(operation):
     with np.errstate(all="ignore"):

@@ -21,7 +21,12 @@ BUILTIN = {abs: np.abs, math.sqrt: np.sqrt, math.fabs: np.abs, math.floor: np.fl
 
 
 class Unclear(Exception):
-    """CUDA does not define this value: an integer cast of too large a float, the smaller of two NaNs."""
+    """The value is not defined, or not NumPy's.
+
+    CUDA does not define an integer cast of too large a float, nor the smaller of two NaNs. Compiled code has
+    another remainder than NumPy where the quotient has more digits than the float. NumPy itself may have two
+    powers, one of numbers and one of arrays, which differ in the last digit.
+    """
 
 
 @cache
@@ -76,7 +81,15 @@ def binary(operation, signature, a, b):
     a, b = cast(a, takes[0]), cast(b, takes[1])
     if operation in COMPARISONS:
         return np.bool_(operation(a.item(), b.item()))
-    return cast(_float_operation(operation)(a, b), gives)
+    operation = _float_operation(operation)
+    if operation is operator.mod and np.isfinite(a / b) and abs(a / b) * np.finfo(takes[0]).eps > 0.5:
+        raise Unclear
+    result = operation(a, b)
+    if operation is operator.pow:
+        in_array = np.power(np.full(4, a), np.full(4, b))[0]
+        if result != in_array and result == result:
+            raise Unclear
+    return cast(result, gives)
 
 
 def _float_operation(operation):

@@ -39,6 +39,8 @@ from lockstep.values.vectors import Vector
 from .times import computed
 from .words import kind_of
 
+_OTHER = np.dtype(object)  # No number of a kernel has this dtype.
+
 
 class Arithmetic:
     """The part of the machine that computes. ``site`` is the number of an operation's place in the source."""
@@ -431,7 +433,8 @@ class Arithmetic:
             return computed(ufunc, a, b)
         if dtype.kind == "c":
             ufunc = IN_PARTS.get(ufunc, ufunc)
-        if getattr(a, "dtype", None) == dtype and getattr(b, "dtype", None) == dtype:
+        # NumPy takes None for float64 in such a comparison.
+        if getattr(a, "dtype", _OTHER) == dtype and getattr(b, "dtype", _OTHER) == dtype:
             return ufunc(a, b)
         return ufunc(self._typed(a, dtype), self._typed(b, dtype))
 
