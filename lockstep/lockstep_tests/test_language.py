@@ -163,6 +163,12 @@ def recursion_in_an_expression(i, x):
 
 
 @case
+def members_of_a_list(i, x):
+    inside = x in [1.0, 2.5] or i not in [2, 3]
+    return 1 if inside else 0
+
+
+@case
 def leading_underscores(_i, _x):
     _a, __b = _i, _x
     for _j in range(3):
@@ -736,6 +742,17 @@ def wrong_kernels():
     def called_with_another_type_for_nothing(x, out):
         fill(out, cuda.threadIdx.x)
 
+    def divides_an_integer_in_place(x, out):
+        rest = x.size
+        for _ in range(3):
+            rest -= 1
+            rest /= 2
+        out[0] = rest
+
+    def misspelt_dtype(x, out):
+        tile = cuda.shared.array(4, "int33")
+        out[0] = tile[0]
+
     def used_above(x, out):
         for k in range(4):
             if k > 0:
@@ -863,6 +880,8 @@ SENTENCES = {
     "default_inside": "with a value that is no literal as level, and was called with its default",
     "called_with_another_type": "with a value of type int64 as n, and was called with a value of type int32",
     "called_with_another_type_for_nothing": "fill calls itself with a value of type int64 as i",
+    "divides_an_integer_in_place": "`rest /= ...` makes a float of an integer",
+    "misspelt_dtype": "such as float32 or boolean, and 'int33' is none",
     "used_above": "last is used above the line that first gives it a value",
     "updated_above": "for Numba count is not defined here: set it further up",
     "each_other": "Numba supports only functions that call themselves",

@@ -8,7 +8,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from numba import cuda, float32, int32
+from numba import boolean, cuda, float32, int32
 
 from lockstep import EmulatorError, KernelTypeError, UnsupportedKernel, emulate
 from lockstep_tests.corpus import ramp, zeros
@@ -242,6 +242,37 @@ def passes_slices(x, o):
     if i < o.shape[0]:
         o[i] = total(x[5 * i : 5 * i + 5])
         cleared(x[5 * i + 1 : 5 * i + 3])
+
+
+@pytest.mark.parametrize("of", [np.asfortranarray, lambda a: np.repeat(a, 2, -1)[:, :, ::2], lambda a: a.T])
+def test_flat_goes_row_by_row_whatever_lies_in_memory(of):
+    @cuda.jit
+    def kernel(a, out):
+        i = cuda.grid(1)
+        if i < a.size:
+            out.flat[i] = 2 * a.flat[i]
+            out.flat[i] += 1
+
+    a = of(np.arange(24.0).reshape(2, 3, 4))
+    out = of(np.zeros((2, 3, 4)))
+    report = emulate(kernel, 1, 32, a, out)
+    assert (out == 2 * a + 1).all() and not report.errors
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_byte_of_a_boolean_is_loaded_as_0_or_1(shared):
+    @cuda.jit
+    def kernel(given, out, also):
+        i = cuda.grid(1)
+        tile = cuda.shared.array(8, boolean)
+        tile[i] = given[i]
+        out[i] = tile[i] if shared else given[i]
+        also[i] = given[i] + given[i]
+
+    given = np.array([0, 1, 2, 3, 128, 254, 0, 255], np.uint8)
+    out, also = np.zeros(8, bool), np.zeros(8, np.int64)
+    emulate(kernel, 1, 8, given.view(bool), out, also)
+    assert out.view(np.uint8).tolist() == [0, 1, 1, 1, 1, 1, 0, 1] and (also == 2 * (given > 0)).all()
 
 
 def test_slices_are_passed_to_functions():

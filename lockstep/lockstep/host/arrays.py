@@ -402,9 +402,9 @@ def _check_contiguous(array: np.ndarray) -> None:
 
 def _check_alike(device: DeviceNDArray, host) -> None:
     if device.dtype != host.dtype:
-        raise TypeError(f"the device array is {device.dtype} and the other is {host.dtype}")
+        raise TypeError(f"incompatible dtype: {device.dtype} vs. {host.dtype} (device array, the other)")
     if _squeezed(device.shape) != _squeezed(host.shape):
-        raise ValueError(f"the device array has the shape {device.shape} and the other {host.shape}")
+        raise ValueError(f"incompatible shape: {device.shape} vs. {host.shape} (device array, the other)")
 
 
 def _check_strides(device: DeviceNDArray, other) -> None:
@@ -413,7 +413,7 @@ def _check_strides(device: DeviceNDArray, other) -> None:
     ]
     if device.size and steps[0] != steps[1]:
         raise ValueError(
-            f"the device array has strides of {device.strides} bytes and the other of {other.strides}: "
+            f"incompatible strides: {device.strides} vs. {other.strides} (device array, the other): "
             "numba.cuda copies between arrays that lie in memory in the same order"
         )
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from lockstep.errors import ArgumentError
+from lockstep.errors import ArgumentError, DataDependent
+from lockstep.launching.launch import emulate
 from lockstep.library import signatures as signed
 
 from .arrays import (
@@ -109,6 +110,8 @@ class Ufunc:
             tuple(map(signed.dtype_of_type, one.types)): (signed.dtype_of_type(one.returned), kernel)
             for one, kernel in zip(declared, kernels)
         }
+        for types, (result, kernel) in self._loops.items():
+            _check_types(kernel, (*types, result))
 
     def __call__(self, *args: Any, out: Any = None, stream: Any = 0, **unknown: Any) -> Any:
         if unknown:
@@ -211,11 +214,27 @@ class Ufunc:
         return _flat(there, stream) if there.ndim > 1 else there
 
 
+def _check_types(kernel: Kernel, dtypes: Sequence[np.dtype]) -> None:
+    """Raise what the emulator raises for a function that Numba would not compile for these dtypes.
+
+    Numba compiles a ufunc when it is defined. Counting without running finds the types, and no values.
+    """
+    try:
+        emulate(kernel.py_func, 1, 1, *(np.zeros(1, dtype) for dtype in dtypes), counts_only=True)
+    except DataDependent:
+        pass
+
+
 def _as_array(arg: Any) -> Any:
     """Return an argument as an array, on the device if it is there, or None for a scalar."""
     if is_cuda_array(arg):
         return as_cuda_array(arg)
-    return None if isinstance(arg, (int, float, complex, np.number)) else np.asarray(arg)
+    if isinstance(arg, (int, float, complex, np.number)):
+        return None
+    try:
+        return np.asarray(arg)
+    except ValueError as error:
+        raise launch_error(ValueError)(str(error)) from None
 
 
 def _broadcast(arrays: Sequence[Any]) -> list:

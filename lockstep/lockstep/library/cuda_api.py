@@ -129,7 +129,8 @@ def _dtype(kind) -> np.dtype:
     with suppress(TypeError):  # A dtype may be given as "float32", or as NumPy's "f4".
         if isinstance(kind, str) and np.dtype(kind).name in TYPES:
             return TYPES[np.dtype(kind).name].dtype
-    raise KernelTypeError("an array's dtype must be a numeric type such as float32")
+    shown = f", and {kind!r} is none" if isinstance(kind, str) else ""
+    raise KernelTypeError(f"an array's dtype must be a type such as float32 or boolean{shown}")
 
 
 UINT32 = np.dtype(np.uint32)

@@ -4,7 +4,7 @@ import numpy as np
 
 from lockstep.errors import DataDependent, KernelTypeError
 from lockstep.memory.records import RECORDS, Record
-from lockstep.memory.storage import ARRAYS, DeviceArray, Unknown
+from lockstep.memory.storage import ARRAYS, DeviceArray, FlatView, Unknown
 from lockstep.values import lanes
 from lockstep.values.dtypes import BOOL, INT64, TIMES, dtype_of
 from lockstep.values.enums import EnumNumber
@@ -30,7 +30,7 @@ class Elements:
         if not isinstance(base, ARRAYS):
             if isinstance(base, RECORDS):
                 return self.element_of_records(site, base, index)
-            raise KernelTypeError(not_an_array(base, "indexed"))
+            base, index = self._place_in_flat(site, base, index, "indexed")
         index = index if isinstance(index, tuple) else (index,)
         if len(index) < base.ndim or slice in map(type, index):
             return self.view(site, base, index)
@@ -41,7 +41,8 @@ class Elements:
         if isinstance(base, RECORDS):
             self.assign_field(site, base, index, value)
             return
-        self._require_array(base)
+        if not isinstance(base, ARRAYS):
+            base, index = self._place_in_flat(site, base, index)
         index = index if isinstance(index, tuple) else (index,)
         if len(index) < base.ndim or slice in map(type, index):
             self.assign_part(site, base, index, value)
@@ -54,7 +55,8 @@ class Elements:
             old = self.own(self.element_of_records(load_site, array, index))
             self.assign_field(site, array, index, combine(old))
             return
-        self._require_array(array)
+        if not isinstance(array, ARRAYS):
+            array, index = self._place_in_flat(site, array, index)
         index = index if isinstance(index, tuple) else (index,)
         self.write(site, array, index, combine(self.own(self.read(load_site, array, index))))
 
@@ -65,7 +67,8 @@ class Elements:
             new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
             self.assign_field(site, array, index, new)
             return
-        self._require_array(array)
+        if not isinstance(array, ARRAYS):
+            array, index = self._place_in_flat(site, array, index)
         index = index if isinstance(index, tuple) else (index,)
         local = type(array) is DeviceArray and array.space == "local"
         in_place = local and not self.chunk.tracing and self.log is None
@@ -75,10 +78,15 @@ class Elements:
         new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
         self.write(site, array, index, new)
 
-    @staticmethod
-    def _require_array(value):
-        if not isinstance(value, ARRAYS):
-            raise KernelTypeError(not_an_array(value, "assigned to by index"))
+    def _place_in_flat(self, site, base, index, what="assigned to by index"):
+        """Return the array and the index of an element of ``array.flat``. Refuse anything else."""
+        if type(base) is not FlatView:
+            raise KernelTypeError(not_an_array(base, what))
+        parts, rest = [], index
+        for extent in reversed(base.array.shape[1:]):
+            parts.append(self.mod(site, rest, extent))
+            rest = self.floordiv(site, rest, extent)
+        return base.array, (rest, *reversed(parts))
 
     @staticmethod
     def _index_number(position) -> int:
@@ -99,7 +107,9 @@ class Elements:
             return as_value(value) if isinstance(value, (np.datetime64, np.timedelta64)) else value
         if np.ndim(value) == 0:
             return int(value) if value.dtype == INT64 else bool(value) if value.dtype == BOOL else value
-        return lanes.from_values(np.array(value))
+        # A byte of a boolean may be any number, as in a view of other bytes. Compiled code loads 0 or 1.
+        numbers = value.view(np.uint8) != 0 if value.dtype == BOOL else np.array(value)
+        return lanes.from_values(numbers)
 
     @staticmethod
     def _require_number(value, array: DeviceArray):

@@ -12,7 +12,7 @@ from numba import cuda
 
 from lockstep.errors import KernelTypeError
 from lockstep.memory.records import RECORDS, RecordArray
-from lockstep.memory.storage import ARRAYS, ChosenArray, DeviceArray, Unknown, row_major
+from lockstep.memory.storage import ARRAYS, ChosenArray, DeviceArray, FlatView, Unknown, row_major
 from lockstep.registry import Type
 from lockstep.values import lanes
 from lockstep.values.complex_numbers import component
@@ -177,7 +177,9 @@ class Views:
         if name == "T":
             return self._transposed(array, tuple(reversed(range(array.ndim))))
         if name == "flat":
-            return self._flattened(array, ".flat")
+            if array.layout != "C":
+                return FlatView(array)
+            return array.changed(shape=(self._size(array, 1),), strides=(1,))
         raise KernelTypeError(
             f"the emulator does not support the attribute .{name} of an array in a kernel; it supports "
             "shape, strides, ndim, size, nbytes, itemsize, dtype, T, flat, real and imag"
@@ -263,14 +265,6 @@ class Views:
         layout = swapped if axes == tuple(reversed(range(array.ndim))) else "A"
         shape, strides = (tuple(values[axis] for axis in axes) for values in (array.shape, array.strides))
         return array.changed(shape=shape, strides=strides, layout=layout)
-
-    def _flattened(self, array, what) -> DeviceArray:
-        if array.layout != "C":
-            raise KernelTypeError(
-                f"the emulator does not support {what} of an array that does not lie in memory row by row, "
-                "without gaps"
-            )
-        return array.changed(shape=(self._size(array, 1),), strides=(1,))
 
     def _reshape(self, site, array, *shape):
         shape = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape

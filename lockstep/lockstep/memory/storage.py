@@ -96,6 +96,15 @@ class ChosenArray:
 ARRAYS = (DeviceArray, ChosenArray)
 
 
+class FlatView:
+    """The ``flat`` of an array with gaps or in another order: its elements row by row, under one index."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: DeviceArray):
+        self.array = array
+
+
 def row_major(shape: tuple) -> tuple:
     """Return the strides of a C-contiguous array, in elements."""
     strides, step = [], 1
@@ -617,4 +626,5 @@ class RetypedLocal(LocalStorage):
 def wrong_number_of_indices(array: DeviceArray, index: tuple) -> str:
     dimensions = f"{array.ndim} dimension" + "s" * (array.ndim != 1)
     given = "1 index is" if len(index) == 1 else f"{len(index)} indices are"
-    return f"{array.name} has {dimensions}, but {given} given"
+    few = ": that is a part of the array, and this needs one element" if len(index) < array.ndim else ""
+    return f"{array.name} has {dimensions}, but {given} given{few}"

@@ -232,6 +232,11 @@ def meaning(value):
     if is_record_type(value):
         return type_of_records(value.dtype)
     if hasattr(value, "py_func"):
+        if not hasattr(value, "targetoptions"):
+            return Refused(
+                f"{value.__name__} is a ufunc, which takes arrays on the host; a kernel calls what has "
+                "@cuda.jit(device=True)"
+            )
         return _device_function(value)
     path = _CUDA_PATHS.get(id(value))
     if path is not None:
@@ -444,9 +449,6 @@ def _sentence(value) -> str:
         name = getattr(value, "__name__", kind)
         if _is_overloaded(value):
             return f"the emulator does not support {name}, which Numba has by way of numba.cuda.extending"
-        return (
-            f"{name} is a Python function; "
-            "a kernel can only call functions decorated with @cuda.jit(device=True), and intrinsics"
-        )
+        return f"Numba knows no {name} in a kernel; functions of your own have @cuda.jit(device=True)"
     known = "numbers, tuples of numbers, NumPy arrays, types and functions"
     return f"the emulator knows {known} from outside a kernel, not a {kind}"

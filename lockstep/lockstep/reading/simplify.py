@@ -12,15 +12,16 @@ def simplified(definition: ast.FunctionDef) -> dict[str, str]:
 
     A variable whose name starts with an underscore is renamed, because the translator's own names start with
     one. ``match`` becomes branches. ``global`` and ``nonlocal`` are left out for names that are only read. A
-    loop over ``a, b`` gets one variable, from which the two are assigned. A list that a loop runs over
-    becomes a tuple. ``(a and b) and c`` becomes ``a and b and c``, because Python compiles both to the same
-    code. So Numba never sees the 3.0 of ``(a and 3.0) and c``.
+    loop over ``a, b`` gets one variable, from which the two are assigned. A list after ``in`` becomes a
+    tuple, in a loop and in a comparison. ``(a and b) and c`` becomes ``a and b and c``, because Python
+    compiles both to the same code. So Numba never sees the 3.0 of ``(a and 3.0) and c``.
     """
     if any(isinstance(node, (ast.Match, ast.Global, ast.Nonlocal)) for node in walk(definition)):
         Matches().visit(definition)
         _OnlyRead().visit(definition)
     shown = _rename_underscored(definition)
     _LoopTargets().visit(definition)
+    _Members().visit(definition)
     _Chains().visit(definition)
     return shown
 
@@ -87,8 +88,7 @@ class _LoopTargets(ast.NodeTransformer):
 
     def visit_For(self, node):
         self.generic_visit(node)
-        if isinstance(node.iter, ast.List):
-            node.iter = ast.copy_location(ast.Tuple(node.iter.elts, ast.Load()), node.iter)
+        node.iter = _no_list(node.iter)
         if isinstance(node.target, (ast.Tuple, ast.List)):
             self.count += 1
             each = ast.copy_location(ast.Name(f"_each{self.count}", ast.Store()), node.target)
@@ -96,6 +96,22 @@ class _LoopTargets(ast.NodeTransformer):
             first = ast.copy_location(ast.Assign([node.target], value), node.target)
             node.target, node.body = each, [first, *node.body]
         return node
+
+
+class _Members(ast.NodeTransformer):
+    """A rewriter that turns ``x in [a, b]`` into ``x in (a, b)``."""
+
+    def visit_Compare(self, node):
+        self.generic_visit(node)
+        for place, op in enumerate(node.ops):
+            if isinstance(op, (ast.In, ast.NotIn)):
+                node.comparators[place] = _no_list(node.comparators[place])
+        return node
+
+
+def _no_list(node):
+    """Return a list as a tuple, and any other expression as it is."""
+    return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node) if isinstance(node, ast.List) else node
 
 
 class _Chains(ast.NodeTransformer):

@@ -193,6 +193,7 @@ class _Renamed(Rewriter):
         old, new = self.versions.loads[id(node.target)], self.versions.stores[id(node.target)]
         assign = self.augmented(node, old.name, new.name)
         assign.value.operation = self.operation.get(id(node))
+        assign.value.divided = new.number if isinstance(node.op, ast.Div) else None
         return assign
 
     def _choice(self, node):
@@ -337,6 +338,10 @@ class _Steps(Translator):
 
     def _value(self, node):
         new = super()._value(node)
+        if getattr(node, "divided", None) is not None:
+            parts = {"_A": self._value(node.left), "_B": self._value(node.right)}
+            places = f"{node.divided}, {node.lineno}"
+            new = self._expression(f"_T.divided({places}, _A, _B, _VALUE)", node, _VALUE=new, **parts)
         number = getattr(node, "operation", None)
         if number is None:
             return new
@@ -460,6 +465,8 @@ class Types:
         self.operations = [None] * len(versions.operations)
         self.values = [None] * len(versions.returns)
         self.failed_steps: list = []
+        # For each version that `/=` of two integers defines: its line.
+        self.quotients: dict[int, int] = {}
         self.changed, self.passes = True, 0
 
     def again(self) -> bool:
@@ -474,7 +481,19 @@ class Types:
         self.failed_steps.append((line, numbers, error))
 
     def check(self, function):
-        """Raise KernelTypeError if a variable has several types and one of them was not found."""
+        """Raise RefusedType if a variable has several types and one of them was not found.
+
+        Also where numba-cuda does not compile ``n /= 2`` of an integer.
+        """
+        for number, line in self.quotients.items():
+            if any(version.used and self._comes_from(version, number) for version in self.versions.all):
+                name = self.versions.all[number].variable
+                raise self._refused(
+                    function,
+                    line,
+                    f"`{name} /= ...` makes a float of an integer, where a path without it leaves the "
+                    f"integer; numba-cuda fails to compile that: write `{name} = {name} / ...`",
+                )
         for line, numbers, error in self.failed_steps:
             used = [self.versions.all[number].used for number in numbers]
             needed = isinstance(error, NoCommonType) and (any(used) or not numbers)
@@ -488,6 +507,10 @@ class Types:
                         f"{version.variable} cannot be found here: {error}"
                     )
                     raise self._refused(function, line, told)
+
+    @staticmethod
+    def _comes_from(version, number) -> bool:
+        return any(source.number == number for source, _ in version.sources or ())
 
     @staticmethod
     def _refused(function, line, error) -> RefusedType:
@@ -586,6 +609,13 @@ class Types:
         whole = kind if known is None or known[0] == kind else unified(known[0], kind)
         self.operations[number] = whole, kind
         return value if whole == kind else of_kind(whole, value)
+
+    def divided(self, number, line, a, b, value):
+        """Note the version that ``a /= b`` defines if both are integers. Return the value."""
+        kinds = kind_of(a), kind_of(b)
+        if all(isinstance(kind, str) and np.dtype(kind).kind in "iu" for kind in kinds):
+            self.quotients[number] = line
+        return value
 
     @staticmethod
     def tested(*_):

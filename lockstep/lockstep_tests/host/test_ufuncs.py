@@ -8,7 +8,7 @@ import pytest
 from numba import cuda, vectorize
 from numba.cuda.deviceufunc import UFuncMechanism
 
-from lockstep import emulated
+from lockstep import KernelTypeError, LaunchError, UnsupportedKernel, emulated
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +47,37 @@ def test_arrays_of_the_device_stay_there():
     assert added(there, there, out=out).gpu_data.device_pointer == out.gpu_data.device_pointer
     assert (out.copy_to_host() == 2 * (np.arange(100) + 5)).all()
     assert added(2, 3) == 5
+
+
+def test_what_numba_does_not_compile_is_refused_at_the_definition():
+    def length(a):
+        return len(a)
+
+    with pytest.raises(KernelTypeError, match="an int64 value has no length"):
+        vectorize(["int64(int64)"], target="cuda")(length)
+
+
+def test_arrays_that_are_none_are_refused_in_numpys_words():
+    @vectorize(["int64(int64)"], target="cuda")
+    def doubled(a):
+        return 2 * a
+
+    with pytest.raises(ValueError, match="inhomogeneous") as refused:
+        doubled([[1, 2], [3]])
+    assert isinstance(refused.value, LaunchError)
+
+
+def test_a_kernel_calls_no_ufunc():
+    @vectorize(["float64(float64)"], target="cuda")
+    def half(a):
+        return a / 2
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = half(x[0])
+
+    with pytest.raises(UnsupportedKernel, match="half is a ufunc"):
+        kernel[1, 1](np.ones(1))
 
 
 def test_the_signature_is_the_one_of_the_arrays():
