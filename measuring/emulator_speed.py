@@ -52,7 +52,10 @@ MANY_THREADS = 1 << 20
 
 
 def fastest(action, repeats=REPEATS):
-    """Return the seconds of the fastest of several runs. The first run also reads the source."""
+    """Return the seconds of the fastest of several runs.
+
+    The first run is usually slower, because the emulator then also reads and translates the kernel's source.
+    """
     times = []
     for _ in range(repeats):
         start = time.perf_counter()

@@ -366,7 +366,10 @@ def _is_file(name: str) -> bool:
 
 
 def _stages_or_files(names: list[str] | None) -> list:
-    """Return the stages of these names and in these files, or without any the ladder. Raise ValueError."""
+    """Return the stages of these names and in these files, in this order, or the ladder if there are none.
+
+    Raise ValueError for an unknown name, or a file whose stage cannot be read.
+    """
     from gemm_course.kernels.parts.own import own_stage
 
     files = {name: own_stage(name) for name in names or () if _is_file(name)}
@@ -397,7 +400,10 @@ def _show_standings(found: list) -> None:
 
 
 def _recorded(folder: Path | None) -> Path:
-    """Return the folder to read records from, which is this GPU's, or without a GPU the course's own."""
+    """Return the folder to read records from.
+
+    This is ``folder`` if it is given, else this GPU's, and without a GPU the one that the course ships.
+    """
     from gemm_course.device import gpu_available, gpu_facts
     from gemm_course.records import DATA, SHIPPED
 

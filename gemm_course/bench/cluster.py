@@ -46,7 +46,7 @@ class Shard:
 
     @classmethod
     def read(cls, text: str) -> Shard:
-        """Read "2/4". Raise ValueError for anything else, and for a part that the whole does not have."""
+        """Return the shard that a text such as "2/4" names. Raise ValueError for a text that names none."""
         number, slash, of = text.partition("/")
         if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
             raise ValueError(f"a shard is written as in 2/4, the second of four; {text!r} is none")

@@ -122,7 +122,7 @@ def sentences(*errors: type[Exception]):
 
 @contextmanager
 def progress_of(total: int):
-    """Yield the function to call with each row that is measured."""
+    """Show a progress bar in a block. Yield a function to call with each row that is measured."""
     from gemm_course.progress_bar import progress_bar
 
     with progress_bar("measuring", "kernels") as show:

@@ -18,10 +18,11 @@ class OtherCode(ValueError):
 
 
 def joined(code: Sequence[Instruction], rows: Sequence[Measured]) -> dict[str, Any]:
-    """Return the measured lists of a profile's file, with an entry for each instruction of `code`.
+    """Add up the measured rows for each instruction of ``code``.
 
-    Rows of the padding at a function's end count for the last instruction before it, because warps that have
-    ended are sampled there while their stores are under way. Raise OtherCode if the rows do not fit the code.
+    Return the lists of counts and samples that a profile's file stores. Rows of the padding at a function's
+    end count for the last instruction before it, because warps that have ended are sampled there while their
+    stores are under way. Raise OtherCode if the rows do not fit the code.
     """
     counts = {name: [0] * len(code) for name in COUNTED}
     samples: dict[str, list[int]] = {}
@@ -46,9 +47,9 @@ def places(code: Sequence[Instruction], rows: Sequence[Measured]) -> list[int]:
 
 
 def _by_function(ours: list[str], theirs: list[str], rows: Sequence[Measured]) -> list[int] | None:
-    """Return `places` if functions that the kernel calls are in another order.
+    """Return what `places` returns, also if functions that the kernel calls are in another order.
 
-    Return None if they do not fit.
+    Return None if the rows do not fit the code in any order.
     """
     left = list(_functions(rows))
     found, at = [0] * len(rows), 0
@@ -70,7 +71,7 @@ def _size(function: tuple[int, int, int]) -> int:
 
 
 def _functions(rows: Sequence[Measured]) -> Iterator[tuple[int, int, int]]:
-    """Yield three row numbers per function: its first, the first of its padding, the next function."""
+    """Yield three row numbers per function: where it, its padding, and the next function begin."""
     begin = 0
     for row in range(1, len(rows) + 1):
         if row == len(rows) or (rows[row - 1].is_padding and rows[row].address % ALIGNED == 0):

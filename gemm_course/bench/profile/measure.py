@@ -110,7 +110,7 @@ def _page(report: Path, name: str) -> list[str]:
 
 
 def profile_row(launch: Launch, about: Mapping[str, Any], command: str) -> dict[str, Any]:
-    """Return a row of `records.profiles`. ``about`` has the columns that say which case it is."""
+    """Return a launch's row of `records.profiles`. ``about`` has the columns that say which case it is."""
     gpu = gpu_facts()
     return {
         **dict.fromkeys(PROFILE.columns),

@@ -47,9 +47,9 @@ def watched(
 ) -> tuple[subprocess.CompletedProcess, list[dict] | None]:
     """Run `python PROGRAM REPORT` under Nsight Compute.
 
-    Return the process, and what it launched or failed to. ``program`` is as in `Source.program`. What it
-    launched is None if it has written no report. ``folder`` is an empty one, for files. ``seconds`` is a time
-    limit. After it all processes are ended, and subprocess.TimeoutExpired is raised.
+    Return the process, and what it launched or failed to launch, or None if it has written no report.
+    ``program`` is as in `Source.program`. ``folder`` is an empty one, for files. ``seconds`` is a time limit.
+    After it all processes are ended, and subprocess.TimeoutExpired is raised.
     """
     report = folder / "cases.jsonl"
     child = [sys.executable, *program, str(report)]

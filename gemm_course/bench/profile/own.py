@@ -28,7 +28,7 @@ def profiled(
     tiles: Mapping[str, int] | None = None,
     size: int | tuple[int, int, int] = USUAL,
 ) -> Profile:
-    """Return where a kernel's time goes, measured: what each instruction and line did and waited for.
+    """Return the profile of a kernel: what was measured of each instruction and line, and of the whole.
 
     ``kernel_or_stage`` is a stage of the ladder or its name, whose recorded profile is read, without a GPU.
     Or it is a stage of your own, `own("mine.py")`, or a configured kernel, `my_kernel[grid, block]`, which

@@ -66,8 +66,8 @@ def wanted(stages: Iterable[str], tiles: Sequence[str], shapes: Iterable[Shape])
 def recorded_ones(stages: Sequence[str] = ()) -> list[Wanted]:
     """Return the profiles of the records: the ladder at default tiles and the usual size, and `cases.ASKED`.
 
-    ``stages`` are names, to get the profiles of these alone. A name without any gets one at its default
-    tiles. Raise ValueError for an unknown name.
+    ``stages`` are names, to get the profiles of these alone. A stage without any in the records gets one at
+    its default tiles. Raise ValueError for an unknown name.
     """
     ladder = wanted((stage.name for stage in LADDER), (), [(USUAL,) * 3])
     asked = [_wanted(one.stage, one.tiles, (size,) * 3) for one in ASKED for size in one.sizes]

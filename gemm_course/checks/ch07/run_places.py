@@ -178,7 +178,10 @@ NOWHERE = (
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of C, its rows or its columns, in the words of the formulas and messages above."""
+    """The words for one axis of C, its rows or its columns.
+
+    They fill the braces in the formulas and messages above.
+    """
 
     row: str
     first: str
@@ -203,7 +206,7 @@ class Axis:
 
     @cached_property
     def _candidates(self) -> tuple[tuple[Part, ...], ...]:
-        """Yield all combinations of a formula for each part, those with the fewest mistakes first."""
+        """All combinations of one formula per part, those with the fewest mistakes first."""
         parts = [[(self.text(formula), words) for formula, words in part] for part in (LANE, WARP, RUN)]
         return tuple(sorted(product(*parts), key=lambda chosen: sum(words != "" for _, words in chosen)))
 
@@ -219,11 +222,14 @@ class Axis:
         return COLUMNS if self is ROWS else ROWS
 
     def _with_the_others_first(self, tiles: Tiles) -> np.ndarray:
-        """Return the places if the first is that of the other axis, and the steps from there are right."""
+        """Return the places if a thread begins at the other axis's first place.
+
+        From there it takes the right steps.
+        """
         return self.other.right(tiles)[:, :1] + (self.right(tiles) - self.right(tiles)[:, :1])
 
     def _by_the_others_formula(self, tiles: Tiles) -> np.ndarray:
-        """Return the places by the formula of the other axis, as many as this one has."""
+        """Return the places that the other axis's formula gives, as many per thread as this axis has."""
         counted = replace(self.other, T=self.T)
         return sum(_computed(counted, tiles, formula) for formula, _ in self.other._candidates[0])
 
@@ -261,8 +267,8 @@ def _computed(axis: Axis, t: Tiles, formula: str) -> np.ndarray:
 def marked(places: np.ndarray, tiles: Tiles, axis: Axis, size: int) -> np.ndarray:
     """Return which of ``size`` rows or columns each thread has, (threads, size).
 
-    places: (threads, any), counted from the block's tile. Where there is more than the tile, it begins at
-    its own size, as that of block (1, 1) does; what lies outside is left out.
+    places: (threads, any), counted from the first row or column of the block's tile. If ``size`` is larger
+    than the tile, the tile begins at its own size, as that of block (1, 1) does. Places outside are left out.
     """
     tile = getattr(tiles, axis.B)
     places = places + (tile if size > tile else 0)

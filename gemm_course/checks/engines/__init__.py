@@ -1,6 +1,6 @@
 """Tries learners' answers, each kind in a module of its own, and tells what is wrong with them.
 
-Most exercises need only the names that are imported here. All others stand in the modules.
+Most exercises need only the names that are imported here. All other names are in the modules.
 """
 
 from .common_mistakes import GuardMistake, Mistake

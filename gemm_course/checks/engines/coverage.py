@@ -32,14 +32,15 @@ from .trial import Trial, try_kernel
 # The learner's function takes FETCH. The kernel that calls it takes FETCHES, and makes the tiles As and Bs.
 FETCH = ("m", "n", "k", "k0", "A", "B", "As", "Bs")
 FETCHES = ("m", "n", "k", "k0", "A", "B")
-# Each situation takes a launch. So only the first choices are tried in all of them, the others at the edges.
+# Each situation takes a launch, so only this many choices of tiles are tried in all of them. The others are
+# tried only at the ends of the matrices.
 EVERYWHERE = 3
 Element = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class CoverageSlip:
-    """A likely mistake in which thread fetches what, known by how often each element is stored.
+    """A likely mistake in the choice of elements that a thread fetches, known by how often each is stored.
 
     times: tiles -> {"As": counts, "Bs": counts}, arrays of the tiles' shapes; one of the two may be left out.
     """
@@ -67,7 +68,10 @@ class Coverage:
         return device_function_of(call(factory_of(given, self.tiles[0].names), *tiles), FETCH)
 
     def prove(self, given: Any) -> int:
-        """Refuse functions unless they store each right element once; return the number of launches."""
+        """Refuse functions unless they store each element of the tiles once, with its right value.
+
+        Return how many launches were tried.
+        """
         tried = 0
         for number, tiles in enumerate(self.tiles):
             function = self.function(given, tiles)
@@ -124,7 +128,7 @@ class Fetched(Trial):
 
     @cached_property
     def stores(self) -> dict[str, list[Store]]:
-        """What was stored into each tile, in order."""
+        """The stores into each tile, in order, by the tile's name."""
         found: dict[str, list[Store]] = {"As": [], "Bs": []}
         trace = self.report.trace
         kept = trace[(trace["op"] == "store") & trace["array"].isin(tuple(found))]

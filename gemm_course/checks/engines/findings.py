@@ -62,7 +62,10 @@ def _waits_too_early(finding: Finding, trial: GemmTrial) -> bool:
 
 
 def _told(finding: Finding, trial: GemmTrial) -> str:
-    """Return the emulator's message about two threads, with their block and a kit's functions by name."""
+    """Return the emulator's message about two threads, with their block.
+
+    A function of another file, such as a kit's, is named in place of its line.
+    """
     message, (x, y, _) = finding.message, finding.block
     for line in (finding.line, finding.other_line):
         at = trial.report.accesses.query("line == @line and array == @finding.array")

@@ -149,7 +149,11 @@ def floats(rows: pd.DataFrame) -> int:
 
 
 def check_width(run: Move, op: str, name: str | None, what: str) -> None:
-    """Raise Refused unless all these accesses are 128 bits wide; name: "A", "out" or None for As."""
+    """Raise Refused unless all these accesses are 128 bits wide.
+
+    op: "load" or "store". name: "A", "out", or None for As in shared memory. what: the accesses in words,
+    such as "A is read".
+    """
     rows = run.accesses(op, name)
     narrow = rows[rows["bits"] < 128]
     if len(narrow):
@@ -164,7 +168,8 @@ def check_width(run: Move, op: str, name: str | None, what: str) -> None:
 def check_once(run: Move, op: str, name: str, what: str, width: str = "BK") -> None:
     """Raise Refused unless the tile is moved once and a warp's request moves only whole sectors.
 
-    width: the length of a row, by its name.
+    op: "load" or "store". name: "A" or "out". what: "loaded" or "stored", or the like. width: the name of the
+    length of a row.
     """
     rows, needed = run.accesses(op, name), run.tiles.BM * run.tiles.BK
     if floats(rows) > needed:

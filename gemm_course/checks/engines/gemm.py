@@ -75,7 +75,7 @@ class GemmTrial(Trial):
         return self.shared_reads / (q.m * q.n * q.k)
 
     def equals(self, prediction: np.ndarray | None) -> bool:
-        """Return whether C came out as predicted; a prediction with NaN in it says nothing."""
+        """Return whether C came out as predicted, which is False for None and for predictions with NaN."""
         if prediction is None or np.isnan(prediction).any():
             return False
         return bool((abs(self.got - prediction) <= 4 * self.problem.tolerance + 1e-5 * abs(prediction)).all())
@@ -222,7 +222,10 @@ def _sizes(trial: GemmTrial) -> str:
 
 
 def _by_removing_difficulties(trial: GemmTrial) -> Refused | None:
-    """Try again without each difficulty; if that is right, return a refusal that names it as the cause."""
+    """Try the problem again without each of its difficulties.
+
+    If the kernel is then right, return a refusal that names the difficulty as the cause, else None.
+    """
     problem = trial.problem
     if problem.old_c == "nan" and _is_right(trial, problem.but(old_c="random")):
         return Refused(
@@ -316,7 +319,7 @@ def _numbers_alone(trial: GemmTrial, likely: Likely) -> Refused:
 
 
 def _place(trial: GemmTrial) -> str:
-    """Return the first wrong element, whose it is, and in which problem."""
+    """Return sentences that name the first wrong element, its thread and the problem."""
     if not trial.wrong.any():
         return f"In the problem {trial.problem}."
     row, col = map(int, np.argwhere(trial.wrong)[0])

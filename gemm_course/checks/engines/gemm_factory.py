@@ -65,7 +65,7 @@ class GemmFactory:
     why_not_in_registers: Callable[[GemmTrial, list[int], list[str]], tuple[str, int] | None] | None = None
 
     def prove(self, given: Any) -> Proof:
-        """Try the factory's kernels; raise Refused with the first thing that is wrong."""
+        """Try the factory's kernels and return the outcome. Raise Refused at the first mistake."""
         make = factory_of(given, self.tiles[0].names)
         kernels = {tiles: kernel_of(call(make, *tiles), GEMM) for tiles in self.tiles}
         first = self.tiles[0]
@@ -102,7 +102,7 @@ class GemmFactory:
     def _try_all(self, whole: GemmTrial) -> list[GemmTrial]:
         """Run all problems of a choice and return the trials; refuse wrong numbers.
 
-        whole: the trial on whole tiles, which was made before.
+        whole: the trial on whole tiles, which is not run again.
         """
         tiles = whole.tiles
         return hold_to_numbers(

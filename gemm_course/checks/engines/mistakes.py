@@ -23,10 +23,10 @@ def taken_from(
     row: Callable[[int], int] | None = None,
     column: Callable[[int], int] | None = None,
 ) -> Prediction:
-    """Predict C where row r of a block comes from row(r) of its tile of A, column c from column(c) of B's.
+    """Return a prediction of C where rows or columns of a block come from other places of its tiles.
 
-    block: BM and BN. row: the result's row -> the row of the tile of A that it was computed from; column: the
-    same for columns and the tile of B. The prediction is None if one of these lies outside the tile.
+    block: BM and BN. row: a row of the block's results -> the row of the tile of A that it was computed from.
+    column: the same for columns and the tile of B. The prediction is None if one of these lies outside.
     """
     rows, columns = (
         [source(i) for i in range(size)] if source else None for size, source in zip(block, (row, column))
@@ -41,14 +41,20 @@ def taken_from(
 
 
 def added_up(block: tuple[int, int], each: tuple[int, int]) -> Prediction:
-    """Predict C where every result of a thread, ``each`` = (TM, TN) of them, holds the sum of them all."""
+    """Return a prediction of C where every result of a thread holds the sum of them all.
+
+    block: BM and BN. each: TM and TN, the rows and columns of a thread's results.
+    """
     (BM, BN), (TM, TN) = block, each
     down, right = (np.kron(np.eye(size // t), np.ones((t, t))) for size, t in ((BM, TM), (BN, TN)))
     return mixed(block, down, right)
 
 
 def mixed(block: tuple[int, int], down: np.ndarray | None, right: np.ndarray | None) -> Prediction:
-    """Predict C whose every tile of ``block`` = (BM, BN) elements is down @ (that tile of A @ B) @ right."""
+    """Return a prediction of C in which every tile is down @ (that tile of A @ B) @ right.
+
+    block: BM and BN. A matrix that is None is left out.
+    """
 
     def predict(q: Problem) -> np.ndarray:
         (BM, BN), blocks = block, (-(-q.m // block[0]), -(-q.n // block[1]))
@@ -68,7 +74,7 @@ Test = Callable[[np.ndarray], np.ndarray]
 
 
 def only_stored(block: tuple[int, int], row: Test | None = None, column: Test | None = None) -> Callable:
-    """Return ``written`` of a GuardMistake: within each block only these rows and columns are stored.
+    """Return ``written`` for a GuardMistake by which only these rows and columns of each block are stored.
 
     block: BM and BN. row, column: rows (columns) within the block, from 0 to BM - 1 -> booleans; all if None.
     """
@@ -95,7 +101,7 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
     """Return the mistakes in the loop over k for tiles of depth `width`, which kernels call `name`."""
 
     def first_of_k(length):
-        """Predict C from only the first `length(q)` steps along k; None where there are no others."""
+        """Return a prediction of C from `length(q)` steps along k alone; None where there are no others."""
         return lambda q: None if length(q) >= q.k else result(q, q.A[:, : length(q)] @ q.B[: length(q)])
 
     def last_tile(q):

@@ -153,7 +153,7 @@ class Problem:
 def adversarial(geometry: Geometry, depth: int = 6) -> list[Problem]:
     """Return problems, in the order in which their failures are easiest to understand.
 
-    Whole blocks first, then alpha and beta, an old C full of NaN, sizes around a block's (odd and even:
+    Whole blocks come first, then alpha and beta, an old C full of NaN, sizes around a block's (odd and even:
     threads may have pairs of rows), padding, thin shapes and k = 0. depth: the width of a tile along k, or
     any number where there are no tiles.
     """

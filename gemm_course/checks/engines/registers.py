@@ -1,9 +1,9 @@
 """Checks that a kernel's local arrays stay in registers, with NVIDIA's compiler where there is one.
 
-The compiler gets the kernel with the most results per thread, once all else about the answer is right. To
-compile takes 0.3 to 2 seconds, and twice as long again to find the lines of an array that leaves the
-registers. Where the compiler is missing, the emulator's advice decides, which follows the source alone
-(:mod:`lockstep.types.local_indices`); tests/checks/test_registers.py compares the two.
+The compiler gets the kernel with the most results per thread, once all else about the answer is right.
+Compiling takes 0.3 to 2 seconds. Finding the lines of an array that leaves the registers takes twice as long
+again. Where the compiler is missing, the emulator's advice decides, which follows from the source alone
+(:mod:`lockstep.types.local_indices`). tests/checks/test_registers.py compares the two.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class RingTrial(Trial):
 
     @property
     def tiles(self) -> int:
-        """Tiles along k."""
+        """The number of tiles along k."""
         return -(-self.shape[2] // T)
 
     @cached_property
@@ -34,7 +34,7 @@ class RingTrial(Trial):
         return self.product(slice(None))
 
     def product(self, steps: slice) -> np.ndarray:
-        """Compute A @ B of these steps along k alone."""
+        """Return A @ B, computed from these steps along k alone."""
         return self.before["A"][:, steps].astype(float) @ self.before["B"][steps].astype(float)
 
     @cached_property
@@ -85,7 +85,7 @@ class TileLoop:
     def __init__(self, trial: RingTrial):
         self.kernel, loops = trial.kernel, trial.written.loops
         self.loop: Part = max(loops, key=lambda loop: len(loop.lines), default=Part())
-        # A loop that stands outside asks for the first copies.
+        # Loops outside of the loop over tiles ask for the first copies.
         self.outside = [loop for loop in loops if loop not in self.loop.loops]
 
     def lines(self, *names: str) -> list[int]:

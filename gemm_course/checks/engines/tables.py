@@ -43,7 +43,7 @@ class Part:
     slips: Sequence[Slip] = ()
 
     def of(self, answer: Any) -> Any:
-        """Return this part of an answer; all of it where ``where`` is None."""
+        """Return this part of an answer, or the whole answer if ``where`` is None."""
         return answer if self.where is None else answer[self.where]
 
     def put_into(self, answer: Any, part: Any) -> Any:
@@ -229,7 +229,9 @@ def table_exercise(
     otherwise: Callable[[Sequence[tuple], Sequence], str | None] = _not_all_right,
     if_none: Callable[[tuple, Any], str] = _none_in_some,
 ) -> Callable[[Callable], Exercise]:
-    """Make an exercise of the right answer, a function; the learner's has to give the same for each case.
+    """Return a decorator that makes an exercise of the function that answers each case rightly.
+
+    The learner's function must give the same answers.
 
     number, start, hints: as in :func:`exercise`. passed: the message for a pass, or a function of the right
     answer that returns it. slips: likely mistakes in the whole answer. parts: parts of the answer that are
@@ -310,7 +312,7 @@ def hold_to_table(
     first = _first_wrong(answers, truths)
     if first is None and len(answers) == len(cases):
         return
-    # A wrong answer explains more than a later failure, so a failure is told only without one.
+    # A wrong answer explains more than a later failure, so a failure is told only if no answer is wrong.
     if first is None:
         some = any(map(_is_answer, outcomes))
         failed = len(answers) if some else len(outcomes) - 1

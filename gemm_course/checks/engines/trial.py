@@ -53,7 +53,10 @@ class Trial:
     # ---- what was counted ---------------------------------------------------------------------------------
 
     def total(self, what: str, op: str, *names: str) -> int:
-        """Return "lanes", "requests" or "sectors" of these arguments' loads ("load") or stores ("store")."""
+        """Return how many lanes, requests or sectors these arguments' loads or stores take.
+
+        what: "lanes", "requests" or "sectors". op: "load" or "store". names: the course's names of arguments.
+        """
         own = map(self.own_name, names)
         return sum(self.report.total(what, space="global", op=op, array=name) for name in own)
 
@@ -75,7 +78,7 @@ class Trial:
 
     @property
     def shared_reads(self) -> int:
-        """Elements read from shared memory by the whole launch."""
+        """The number of elements that the whole launch reads from shared memory."""
         return self.report.total("lanes", space="shared", op="load")
 
     @property
@@ -85,7 +88,7 @@ class Trial:
 
     @property
     def threads(self) -> int:
-        """Threads of the whole launch."""
+        """The number of threads of the whole launch."""
         return int(np.prod(self.grid) * np.prod(self.block))
 
     @property

@@ -206,7 +206,7 @@ def tiles_exchanged(trial: "WarpTrial") -> bool:
 
 
 def refuse_exchanged_tiles(trial: "WarpTrial") -> None:
-    """Refuse tiles of A and B that are exchanged, where the numbers are wrong."""
+    """Refuse a kernel that exchanges the tiles of A and B. Callers ask this if the numbers are wrong."""
     if tiles_exchanged(trial):
         raise Refused(
             "The tiles are exchanged: `wmma_load_a` reads B's tile, and `wmma_load_b` A's.", f"{trial.about}."

@@ -1,1 +1,1 @@
-"""What the kernels of several stages share, and what a stage is."""
+"""Holds what the kernels of several stages share, and defines what a stage is."""

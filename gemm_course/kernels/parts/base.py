@@ -1,4 +1,4 @@
-"""What every stage of the ladder has in common: its tiles, the rules that make them legal, its launch."""
+"""Defines what a stage of the ladder is: its tiles, the rules that make them legal, and its launch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ from lockstep.limits import (
 
 
 class IllegalTiles(ValueError):
-    """Tiles that a stage cannot run: the broken rules, what was given, the nearest legal choice."""
+    """The error for tiles that a stage cannot run.
+
+    stage: the stage. tiles: what was given. broken: a sentence for each rule that the tiles break. nearest:
+    the nearest legal choice.
+    """
 
     def __init__(self, stage: Stage, tiles: Mapping[str, int], broken: list[str]):
         self.stage, self.tiles, self.broken = stage, dict(tiles), broken
@@ -38,12 +42,12 @@ class IllegalTiles(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class KernelLaunch:
-    """One launch of a kernel with all that it takes."""
+    """One launch of a kernel, with its grid, block, dynamic shared memory and arguments."""
 
     kernel: Callable
     grid: tuple[int, ...]
     block: tuple[int, ...]
-    shared_bytes: int  # dynamic
+    shared_bytes: int  # of dynamic shared memory
     arguments: tuple
 
 
@@ -63,7 +67,7 @@ class Stage:
     document: str  # which of the course's documents it comes from, and that document's name for it
     tiles: Mapping[str, int]  # the defaults
     options: Mapping[str, tuple[int, ...]]  # what the sliders offer
-    requirements: Callable[[SimpleNamespace], Iterable[tuple[bool, str]]]  # (does it hold, the rule)
+    requirements: Callable[[SimpleNamespace], Iterable[tuple[bool, str]]]  # tiles -> (does it hold, the rule)
     build: Callable[..., Callable]  # tiles -> the kernel as plain Python
     threads: Callable[[SimpleNamespace], tuple[int, ...]]  # (x,) or (x, y)
     blocks: Callable[[int, int, SimpleNamespace], tuple[int, ...]]
@@ -94,11 +98,11 @@ class Stage:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element of A, B and C."""
+        """The number of bytes of an element of A, B or C."""
         return np.dtype(self.dtype).itemsize
 
     def example_extras(self, m: int, n: int) -> tuple[np.ndarray, ...]:
-        """Random arrays for `extras`, for C of m by n; the same ones every time."""
+        """Return random arrays for `extras`, for C of m by n. They are the same in every call."""
         random, sizes = np.random.default_rng(m + n), {"m": m, "n": n}
         return tuple(
             random.standard_normal([sizes[letter] for letter in shape]).astype(self.dtype)
@@ -106,11 +110,14 @@ class Stage:
         )
 
     def finished(self, product, *extras):
-        """What the kernel stores in C where the product is alpha * A @ B + beta * C."""
+        """Return what the kernel stores in C.
+
+        product: alpha * A @ B + beta * C. extras: the arrays that the kernel takes after C.
+        """
         return self.epilogue(product, *extras) if self.epilogue is not None else product
 
     def complete(self, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
-        """The default tiles, overridden by the given ones. Raises ValueError for an unknown name.
+        """Return the default tiles, overridden by the given ones. Raises ValueError for an unknown name.
 
         The default of BLOCKS is the number of multiprocessors of the GPU at hand.
         """
@@ -124,13 +131,21 @@ class Stage:
         return {**self.tiles, **given}
 
     def tiles_for(self, m: int, n: int, k: int, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
-        """The given tiles, completed; if none are given, those that this stage takes for C of m by n."""
+        """Return the given tiles, completed by the defaults.
+
+        If none are given, return those that suit an m by n by k problem. Raises ValueError for an unknown
+        name.
+        """
         if not tiles and self.suits is not None:
             tiles = self.suits(m, n, k, SimpleNamespace(**self.complete()))
         return self.complete(tiles)
 
     def rules(self, tiles: Mapping[str, int] | None = None) -> list[str]:
-        """The rules that these tiles break, one message each; an empty list means that they are legal."""
+        """Return a message for each rule that these tiles break. The list is empty if they are legal.
+
+        The other rules compute with the sizes. So if a size is too small or no whole number, only messages
+        about such sizes are returned. Raises ValueError for an unknown name.
+        """
         tiles = self.complete(tiles)
         invalid = [
             f"{name} must be a whole number and at least {self._least(name)}, not {value!r}"
@@ -140,7 +155,7 @@ class Stage:
         return invalid or [rule for holds, rule in self.requirements(SimpleNamespace(**tiles)) if not holds]
 
     def nearest_legal(self, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
-        """The legal choice nearest to these tiles: the tiles themselves, or else one of the sliders'.
+        """Return these tiles if they are legal, or else the nearest legal choice that the sliders offer.
 
         The nearest choice changes few sizes, each by few doublings or halvings.
         """
@@ -150,16 +165,19 @@ class Stage:
         return dict(min(self.legal_choices(), key=lambda choice: _distance(wanted, choice)))
 
     def legal_choices(self) -> tuple[dict[str, int], ...]:
-        """Every legal combination of what the sliders offer, in the sliders' order."""
+        """Return every legal combination of what the sliders offer, in the sliders' order."""
         return _legal_choices(self)
 
     def kernel(self, tiles: Mapping[str, int] | None = None):
-        """The `cuda.jit` dispatcher for these tiles, one for each choice. Raises IllegalTiles."""
+        """Return the `cuda.jit` dispatcher for these tiles, the same one whenever the tiles are the same.
+
+        Raises IllegalTiles if they break a rule.
+        """
         tiles = self._checked(tiles)
         return _kernel(self, tuple(sorted(tiles.items())))
 
     def grid(self, m: int, n: int, tiles: Mapping[str, int] | None = None) -> tuple[int, ...]:
-        """The blocks of a launch, (x,) or (x, y); a zero means that C has no elements.
+        """Return how many blocks a launch has, (x,) or (x, y). A zero means that C has no elements.
 
         Raises ValueError if C has more tiles in one direction than a grid can have blocks.
         """
@@ -173,15 +191,15 @@ class Stage:
         return grid
 
     def block(self, tiles: Mapping[str, int] | None = None) -> tuple[int, ...]:
-        """The threads of a block, (x,) or (x, y)."""
+        """Return how many threads a block has, (x,) or (x, y)."""
         return self.threads(SimpleNamespace(**self._checked(tiles)))
 
     def shared_bytes(self, tiles: Mapping[str, int] | None = None) -> int:
-        """Dynamic shared memory that the launch must request, in bytes; 0 where all of it is static."""
+        """Return the bytes of dynamic shared memory that a launch must request, or 0 if all is static."""
         return self.dynamic_shared_bytes(SimpleNamespace(**self._checked(tiles)))
 
     def arguments(self, *standard, tiles: Mapping[str, int] | None = None) -> tuple:
-        """The arguments to launch the kernel with, built from (m, n, k, alpha, A, B, beta, C, *extras).
+        """Return the arguments of the kernel, built from (m, n, k, alpha, A, B, beta, C, *extras).
 
         A, B and C are NumPy arrays, or arrays on the GPU. Arguments built from NumPy arrays can be emulated;
         `device.on_device` copies them to a GPU.
@@ -189,10 +207,11 @@ class Stage:
         return tuple(self.takes(SimpleNamespace(**self._checked(tiles)), *standard))
 
     def launches(self, *standard, tiles: Mapping[str, int] | None = None) -> tuple[KernelLaunch, ...]:
-        """The launches that compute C, in this order, for (m, n, k, alpha, A, B, beta, C): mostly one.
+        """Return the launches that together compute C, in order. Most stages need only one.
 
-        A kernel launched alone, with `grid`, `block` and `arguments`, computes all of C as well. Several
-        launches are those that do it fastest. tiles: as in `tiles_for`. None if C has no elements.
+        The launch that `alone` returns computes all of C as well, but several launches may be faster. The
+        tuple is empty if C has no elements. standard: (m, n, k, alpha, A, B, beta, C, *extras). tiles: as in
+        `tiles_for`.
         """
         m, n, k = standard[:3]
         tiles = self.tiles_for(m, n, k, tiles)
@@ -204,7 +223,10 @@ class Stage:
         return (self.alone(*standard, tiles=tiles),)
 
     def alone(self, *standard, tiles: Mapping[str, int] | None = None) -> KernelLaunch:
-        """The launch of the stage's own kernel, for (m, n, k, alpha, A, B, beta, C); it computes all of C."""
+        """Return the launch of the stage's own kernel, which computes all of C.
+
+        standard: (m, n, k, alpha, A, B, beta, C, *extras).
+        """
         m, n = standard[:2]
         arguments = self.arguments(*standard, tiles=tiles)
         return KernelLaunch(
@@ -212,10 +234,10 @@ class Stage:
         )
 
     def launch_bounds(self, tiles: Mapping[str, int] | None = None) -> tuple[int, int]:
-        """For the compiler: the threads of a block, and how many blocks an SM must be able to hold.
+        """Return, for the compiler, the threads of a block and how many blocks an SM must be able to hold.
 
-        The second caps the registers per thread. Without a cap the compiler loads far ahead into every free
-        register, and the SM then holds too few warps to hide the latency.
+        The second number caps the registers per thread. Without a cap the compiler loads far ahead into every
+        free register, and the SM then holds too few warps to hide the latency.
         """
         t = SimpleNamespace(**self._checked(tiles))
         threads = math.prod(self.threads(t))
@@ -223,10 +245,9 @@ class Stage:
         return threads, max(1, min(resident, MAX_BLOCKS_PER_SM))
 
     def leading_dimension_rules(self, **leading_dimensions: int) -> list[str]:
-        """The rules that row lengths, counted in elements, break: rows must start at multiples of
-        `alignment` bytes.
+        """Return a message for each matrix whose rows do not start at multiples of `alignment` bytes.
 
-        Called as stage.leading_dimension_rules(A=A.shape[1], B=B.shape[1], C=C.shape[1]).
+        leading_dimensions: row lengths in elements, as in A=A.shape[1], B=B.shape[1], C=C.shape[1].
         """
         elements = {"float32": "floats", "float16": "FP16 values"}[self.dtype]
         return [
@@ -251,7 +272,7 @@ class Ladder:
     """The stages in teaching order: iterate over them, or look one up by name or index.
 
     They form a tree: each stage but the first follows an earlier one, and none follows a side branch.
-    left_out: a sentence for each file of the folder whose stage is not in the ladder, with what to do.
+    left_out: a sentence for each file whose stage is left out of the ladder, with the reason.
     """
 
     def __init__(self, stages: Iterable[Stage] = ()):
@@ -281,12 +302,12 @@ class Ladder:
         return self._stages[key]
 
     def path(self, name: str) -> tuple[Stage, ...]:
-        """The stages from the first to this one, each followed by the next. Raises KeyError."""
+        """Return the stages from the first to this one. Each follows the one before it. Raises KeyError."""
         stage = self[name]
         return (*self.path(stage.after), stage) if stage.after else (stage,)
 
     def followers(self, name: str) -> tuple[Stage, ...]:
-        """The stages that follow this one directly, in teaching order. Raises KeyError."""
+        """Return the stages that follow this one directly, in teaching order. Raises KeyError."""
         return tuple(stage for stage in self if stage.after == self[name].name)
 
     def add(self, stage: Stage) -> None:
@@ -307,12 +328,15 @@ class Ladder:
 
 
 def tiles_text(tiles: Mapping[str, int]) -> str:
-    """Tiles in one line, as messages and records write them: "BM=128 BN=128 BK=16"."""
+    """Return tiles in one line, as messages and records write them: "BM=128 BN=128 BK=16"."""
     return " ".join(f"{name}={value}" for name, value in tiles.items())
 
 
 def multiprocessors() -> int:
-    """How many multiprocessors the GPU at hand has; without one, the H200, which the emulator imitates."""
+    """Return how many multiprocessors the GPU at hand has.
+
+    Without a GPU, return the number of the H200, which the emulator imitates.
+    """
     from numba import cuda
 
     gpu = cuda.get_current_device() if cuda.is_available() else None
@@ -320,17 +344,17 @@ def multiprocessors() -> int:
 
 
 def tiles_over(length: int, tile: int) -> int:
-    """How many tiles cover a length."""
+    """Return how many tiles cover a length."""
     return -(-length // tile)
 
 
 def columns_by_rows(m: int, n: int, t: SimpleNamespace) -> tuple[int, int]:
-    """The usual grid: x numbers the columns of tiles, y the rows of tiles."""
+    """Return the usual grid, in which x numbers the columns of tiles, and y the rows of tiles."""
     return tiles_over(n, t.BN), tiles_over(m, t.BM)
 
 
 def fits_block(threads: int, shared_bytes: int) -> Iterator[tuple[bool, str]]:
-    """The rules for every block: at least one thread, at most 1024, and only static shared memory."""
+    """Yield the rules for every block: 1 to 1,024 threads, and shared memory that can be static."""
     yield threads >= 1, "the thread tile is larger than the block's tile: the block would have no threads"
     yield (
         threads <= MAX_THREADS,
@@ -343,7 +367,7 @@ def fits_block(threads: int, shared_bytes: int) -> Iterator[tuple[bool, str]]:
 
 
 def fits_registers(rows: int, columns: int) -> Iterator[tuple[bool, str]]:
-    """A thread's results and the operands of one step must fit in its registers, with some to spare."""
+    """Yield the rule that a thread's results and the operands of a step leave 32 registers free."""
     needed = rows * columns + rows + columns
     yield (
         needed <= MAX_REGISTERS - 32,
@@ -353,16 +377,19 @@ def fits_registers(rows: int, columns: int) -> Iterator[tuple[bool, str]]:
 
 
 def registers_for(rows: int, columns: int) -> int:
-    """How many registers a thread with rows by columns results may use: twice the results, at least 64."""
+    """Return how many registers a thread with rows by columns results may use.
+
+    This is twice the number of results, but at least 64 and at most MAX_REGISTERS.
+    """
     return min(MAX_REGISTERS, max(64, 2 * rows * columns))
 
 
 def shares_evenly(
     matrix: str, threads: int, rows: tuple, width: tuple, at_once: int = 1
 ) -> Iterator[tuple[bool, str]]:
-    """A block fetches a tile in passes of whole rows: `at_once` elements per thread and pass, no thread idle.
+    """Yield the rules by which a block can fetch a tile in passes of whole rows, with no thread idle.
 
-    rows, width: (name, size) of the tile's two sides.
+    Each thread fetches `at_once` elements in a pass. rows, width: (name, size) of the tile's two sides.
     """
     per_pass = threads * at_once
     yield (
@@ -378,19 +405,23 @@ def shares_evenly(
 
 
 def moves_by_fours(**sizes: int) -> Iterator[tuple[bool, str]]:
-    """128-bit accesses need rows that start at multiples of 16 bytes and consist of whole fours."""
+    """Yield the rule for each size that it is a multiple of 4 floats, as 128-bit accesses need it."""
     for name, size in sizes.items():
         yield size % 4 == 0, f"{name} ({size}) must be a multiple of 4: four floats move at a time"
 
 
 def moves_by_eights(**sizes: int) -> Iterator[tuple[bool, str]]:
-    """128-bit accesses to FP16 values need rows that start at multiples of 16 bytes: whole eights."""
+    """Yield the rule for each size that it is a multiple of 8 FP16 values, as 128-bit accesses need it."""
     for name, size in sizes.items():
         yield size % 8 == 0, f"{name} ({size}) must be a multiple of 8: eight FP16 values move at a time"
 
 
 def fragments_cover_the_tiles(t: SimpleNamespace, rows: int, columns: int) -> Iterator[tuple[bool, str]]:
-    """Warp tiles cover the block's tile, fragments of rows by columns results the warp's."""
+    """Yield the rules that the tiles consist of whole smaller tiles.
+
+    Whole warp tiles fill the block's tile, and whole fragments of rows by columns results fill a warp's
+    tile. BK must consist of whole fragments too.
+    """
     yield t.BM % t.WM == 0, f"BM ({t.BM}) must be a multiple of WM ({t.WM}): whole warp tiles"
     yield t.BN % t.WN == 0, f"BN ({t.BN}) must be a multiple of WN ({t.WN}): whole warp tiles"
     yield t.WM % rows == 0, f"WM ({t.WM}) must be a multiple of {rows}: whole fragments"
@@ -399,13 +430,13 @@ def fragments_cover_the_tiles(t: SimpleNamespace, rows: int, columns: int) -> It
 
 
 def accumulators_fit_registers(needed: int) -> Iterator[tuple[bool, str]]:
-    """The accumulators of a warp's tile, spread over its lanes, may take half of a thread's registers."""
+    """Yield the rule that a warp's accumulators, `needed` registers per lane, take at most half of them."""
     most = MAX_REGISTERS // 2 + 1
     yield needed <= most, f"the warp's accumulators take {needed} registers per lane; the maximum is {most}"
 
 
 def warp_covers_its_tile(t: SimpleNamespace) -> Iterator[tuple[bool, str]]:
-    """Warp tiles cover the block's tile, and 32 thread tiles the warp's."""
+    """Yield the rules that whole warp tiles fill the block's tile, and 32 thread tiles a warp's tile."""
     yield t.BM % t.WM == 0, f"BM ({t.BM}) must be a multiple of WM ({t.WM}): whole warp tiles"
     yield t.BN % t.WN == 0, f"BN ({t.BN}) must be a multiple of WN ({t.WN}): whole warp tiles"
     yield t.WM % t.TM == 0, f"WM ({t.WM}) must be a multiple of TM ({t.TM}): whole thread tiles"

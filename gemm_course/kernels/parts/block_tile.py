@@ -1,4 +1,4 @@
-"""What a block of a stage computes at a time, whatever the stage calls the sizes of its tiles."""
+"""Finds the tile that a block of a stage computes, whatever the stage calls the sizes of its tiles."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from types import SimpleNamespace
 
 from gemm_course.kernels.parts.base import Stage
 
-LONGEST_SIDE, UNKNOWN_SIDE, LONGEST_STEP = 512, 32, 128  # of a block's tile, where its names do not say
+LONGEST_SIDE, UNKNOWN_SIDE, LONGEST_STEP = 512, 32, 128  # if no sizes are called BM, BN and BK
 
 
 def tile_of(stage: Stage, tiles: Mapping[str, int]) -> tuple[int, int, int]:
-    """Rows and columns of C that a block computes, and at least as many steps along k as it takes at a time.
+    """Return the rows and columns of C that a block computes, and the steps along k that it takes at a time.
 
-    By their names, BM, BN and BK, or else by what the stage says of its launch: a learner may call them
-    anything, or nothing. A k that is too long does no harm.
+    These are the sizes called BM, BN and BK. A learner may use other names, or none. Then rows and columns
+    follow from how many blocks the stage launches, and the steps are a guess: too many do no harm.
     """
     t, chosen = SimpleNamespace(**tiles), dict(tiles)
     rows = chosen.get("BM") or _covered(lambda m: stage.blocks(m, 1, t))
@@ -24,14 +24,14 @@ def tile_of(stage: Stage, tiles: Mapping[str, int]) -> tuple[int, int, int]:
 
 
 def named(stage: Stage, tiles: Mapping[str, int]) -> Mapping[str, int]:
-    """The tiles, with BM and BN among them, and BK where the stage does not name BM and BN itself."""
+    """Return the tiles. If BM or BN is missing, add those of BM, BN and BK that are missing."""
     if {"BM", "BN"} <= tiles.keys():
         return tiles
     return dict(zip(("BM", "BN", "BK"), tile_of(stage, tiles), strict=True)) | dict(tiles)
 
 
 def _covered(blocks: Callable[[int], tuple[int, ...]]) -> int:
-    """How long one side of C may be before there are more blocks; UNKNOWN_SIDE if that never changes them."""
+    """Return how long a side of C may be before a second block is needed, or UNKNOWN_SIDE if none ever is."""
     try:
         one = math.prod(blocks(1))
         return next(side for side in range(1, LONGEST_SIDE) if math.prod(blocks(side + 1)) > one)

@@ -1,4 +1,4 @@
-"""What the kernels that multiply with mma.sync share: the products of a step, and storing the results.
+"""Makes device functions for kernels with mma.sync, for the products of a step and to store the results.
 
 The loops over a warp's tile are unrolled, so the functions are built for one WM by WN.
 """
@@ -10,7 +10,7 @@ from lockstep.intrinsics import copy16, kept, mma_m16n8k16, store2, u32, unroll
 
 @cuda.jit(device=True)
 def every_second_piece(row, piece):
-    """Offsets in a swizzled tile of a row's piece, and of those 2, 4 and 6 further; the first is at `piece`.
+    """Return the offsets in a swizzled tile of four pieces of a row: at `piece`, and 2, 4 and 6 further.
 
     In a row with swizzle s, piece 2 p + half is at (2 p + half) ^ s, which is (half ^ s) ^ 2 p: so one base
     and three XORs give the offsets of all steps.
@@ -20,12 +20,12 @@ def every_second_piece(row, piece):
 
 
 def products(WM, WN):
-    """clear(acc, a, b) and multiply(acc, a, b), for a warp's tile of WM by WN."""
+    """Return clear(acc, a, b) and multiply(acc, a, b) for a warp's tile of WM by WN."""
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # a fragment of B serves two products side by side
 
     @cuda.jit(device=True)
     def clear(acc, a, b):
-        """Zero the accumulators, and the fragments, whose products then add nothing."""
+        """Set the accumulators to zero, and also the fragments, so that their products add nothing."""
         for i in unroll(range(ROWS)):
             for j in unroll(range(PRODUCTS)):
                 for e in unroll(range(4)):
@@ -38,7 +38,7 @@ def products(WM, WN):
 
     @cuda.jit(device=True)
     def multiply(acc, a, b):
-        """acc += a @ b for all fragments of one step along k."""
+        """Compute acc += a @ b for all fragments of one step along k."""
         for i in unroll(range(ROWS)):
             for j in unroll(range(COLUMNS)):
                 mma_m16n8k16(acc[i, 2 * j], a[i], b[j][0:4])
@@ -48,23 +48,23 @@ def products(WM, WN):
 
 
 def results(WM, WN):
-    """finish(acc, alpha, beta, Cs, ...), for a warp's tile of WM by WN.
+    """Return finish(acc, alpha, beta, Cs, ...) for a warp's tile of WM by WN.
 
-    Results go to C through shared memory, 16 bytes per lane. Cs, warps by 16 by WN, float16, holds 16 rows of
-    each warp's tile, swizzled.
+    Results go to C through shared memory, 16 bytes per lane. Cs is float16, warps by 16 by WN. It holds 16
+    rows of each warp's tile, swizzled.
     """
     ROWS, PRODUCTS, C_PIECES = WM // 16, WN // 8, WN // 8  # pieces of 16 bytes in a row
     C_ROWS = 32 // C_PIECES  # rows a warp stores at a time
-    C_REPEAT = 8 // C_PIECES  # short rows: several fill the banks together
+    C_REPEAT = 8 // C_PIECES  # rows that together fill all banks once
 
     @cuda.jit(device=True)
     def place(y, piece):
-        """The column of a piece of row y in Cs: rows that start in the same bank differ in their order."""
+        """Return a piece's column in row y of Cs. Rows that start in one bank differ in the pieces' order."""
         return (piece ^ (y // C_REPEAT % C_PIECES)) * 8
 
     @cuda.jit(device=True)
     def add_old(acc, beta, Cs, warp, lane, C, row, col, m, n):
-        """acc += beta C, 16 rows at a time: 16 bytes per lane to Cs, from there to the owning lanes."""
+        """Add beta * C to acc, 16 rows at a time, which pass through Cs: each lane copies 16 bytes to it."""
         piece, c = lane % C_PIECES, col + lane % C_PIECES * 8
         for i in unroll(range(ROWS)):
             y = lane // C_PIECES
@@ -87,7 +87,7 @@ def results(WM, WN):
 
     @cuda.jit(device=True)
     def store(acc, Cs, warp, lane, C, row, col, m, n):
-        """Store acc as the warp's tile of C, from C[row, col] on: pairs to Cs, 16 bytes per lane to C."""
+        """Store acc as the warp's tile of C, from C[row, col] on, through Cs: 16 bytes per lane to C."""
         piece, c = lane % C_PIECES, col + lane % C_PIECES * 8
         for i in unroll(range(ROWS)):
             for j in unroll(range(PRODUCTS)):
@@ -127,7 +127,7 @@ def results(WM, WN):
 
 
 def rows_of_results(t):
-    """The rule for Cs: a row of a warp's tile has as many pieces as a swizzle permutes."""
+    """Yield the rule for Cs: a row of a warp's tile has as many pieces as a swizzle permutes."""
     yield (
         t.WN in (16, 32, 64),
         f"a row of a warp's results is 2, 4 or 8 pieces: WN ({t.WN}) must be 16, 32 or 64",

@@ -1,4 +1,4 @@
-"""A stage of one's own: read from a Python file with a STAGE, as each file of the ladder has one."""
+"""Reads a learner's own stage from a Python file that defines STAGE, as each file of the ladder does."""
 
 from __future__ import annotations
 
@@ -17,22 +17,26 @@ from gemm_course.places import learners_folder
 
 
 class OwnKernelError(ValueError):
-    """Something is wrong with the file of a kernel of one's own; the message names the file and the line."""
+    """The error for a mistake in a learner's own file. The message names the file, and the line if known."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the sentence alone, for the error lies in no line of the course."""
+        """Return what IPython shows: the message alone, because no line of the course is at fault."""
         return [str(self)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OwnStage(Stage):
-    """A stage that is not part of the ladder, as its file was when it was read."""
+    """A learner's own stage, read from ``file``. ``text`` is what the file contained at that time."""
 
     file: Path = Path()
     text: str = ""
 
     def kernel(self, tiles: Mapping[str, int] | None = None):
-        """As of any stage. Raises OwnKernelError where `build` fails, or the file has changed since."""
+        """Return the kernel for these tiles, as `Stage.kernel` does.
+
+        Raises OwnKernelError if `build` fails, or if the file has changed since it was read, and IllegalTiles
+        if the tiles break a rule.
+        """
         self.require_unchanged()
         try:
             return super().kernel(tiles)
@@ -42,7 +46,10 @@ class OwnStage(Stage):
             raise OwnKernelError(in_file(self.file, error)) from error
 
     def require_unchanged(self) -> None:
-        """Raise OwnKernelError if the file was changed since it was read: its lines would be others."""
+        """Raise OwnKernelError if the file has changed since it was read.
+
+        Messages that quote its lines would then quote the wrong ones.
+        """
         if _text(self.file) != self.text:
             raise OwnKernelError(
                 f"{self.file.name} has changed since it was read: read it again, "
@@ -51,14 +58,22 @@ class OwnStage(Stage):
 
 
 def own_stage(file: str | Path, of: type[OwnStage] = OwnStage) -> OwnStage:
-    """Read the STAGE of a file anew, whatever was read before; its name is the file's.
+    """Run a Python file, and return the STAGE that it defines as a stage with the file's name.
 
-    file: its path; a relative one may start beside the notebooks as well. of: the class of what is returned.
-    Raises OwnKernelError if there is no such file, if Python cannot run it, or if it has no STAGE.
+    The file is run again in each call, so the result has the latest edits. A stage that was read before an
+    edit keeps what it has, but refuses to return a kernel. The stage's name is the file's without ".py",
+    whatever STAGE says.
+
+    file: the path. A relative path is looked up in the working directory, and then in the folder of the
+    learner's notebooks. of: the class of the result.
+
+    Raises OwnKernelError if the file cannot be opened, if Python cannot run it, if it defines no STAGE, or
+    if a field of STAGE cannot be used. Raises UnicodeDecodeError if the file is not UTF-8,
+    and TypeError if `build` is not callable.
     """
     path = where(file)
     text = _text(path)
-    linecache.cache.pop(str(path), None)  # the emulator and the compiler read the source there
+    linecache.cache.pop(str(path), None)  # the emulator and the compiler would find the old source there
     stage = _run(path, text).get("STAGE")
     if not isinstance(stage, Stage):
         raise OwnKernelError(
@@ -73,12 +88,12 @@ def own_stage(file: str | Path, of: type[OwnStage] = OwnStage) -> OwnStage:
 
 
 def _giving_a_kernel(path: Path, build: Callable) -> Callable:
-    """The build of a file, held to what it must return."""
+    """Return a file's `build`, wrapped so that it raises OwnKernelError unless it returns a function."""
 
     @functools.wraps(build)
     def held(**tiles: int) -> Callable:
         kernel = build(**tiles)
-        kernel = getattr(kernel, "py_func", kernel)  # @cuda.jit has no place here, and does no harm
+        kernel = getattr(kernel, "py_func", kernel)  # the course applies @cuda.jit itself
         if not isinstance(kernel, FunctionType):
             raise OwnKernelError(
                 f"{path.name}: build must return the kernel, a function; it returns "
@@ -90,13 +105,16 @@ def _giving_a_kernel(path: Path, build: Callable) -> Callable:
 
 
 def where(file: str | Path) -> Path:
-    """The path of a file as the learner names it: from here, or else from beside the notebooks."""
+    """Return the absolute path of a learner's file.
+
+    A relative path is looked up in the working directory, and then in the folder of the notebooks.
+    """
     here, beside = Path(file), learners_folder() / "notebooks" / file
     return (beside if not here.exists() and beside.exists() else here).resolve()
 
 
 def in_file(path: Path, error: BaseException) -> str:
-    """What went wrong, in a sentence with the last line of the file that was at work."""
+    """Return a sentence with the error and the line of the file that was running last."""
     if isinstance(error, SyntaxError):
         line, said = error.lineno, error.msg
     else:
@@ -116,7 +134,7 @@ def _text(path: Path) -> str:
 
 
 def _run(path: Path, text: str) -> dict:
-    """The names that a file defines. Its folder is where it imports from first, as for a script."""
+    """Run a file like a script, which imports from its own folder first. Return the names that it defines."""
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     sys.path.insert(0, str(path.parent))

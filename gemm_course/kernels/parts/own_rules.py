@@ -1,4 +1,4 @@
-"""What the STAGE of a learner's own file must be, each rule with a sentence that names the field."""
+"""Checks that the fields of a STAGE can be used, and says in a sentence which field cannot, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DTYPES = ("float32", "float16")
 
 
 def broken_rules(stage: Stage) -> Iterator[str]:
-    """What is wrong with a STAGE, before anything is built or launched; the first is enough."""
+    """Yield a sentence for each field of a STAGE that cannot be used. Nothing is built or launched."""
     for name in ("dtype", "accumulate"):
         if getattr(stage, name) not in DTYPES:
             yield f'{name} must be "float32" or "float16", not {getattr(stage, name)!r}'
@@ -72,12 +72,12 @@ def _of_the_launch(stage: Stage) -> Iterator[str]:
 
 
 def _of_the_epilogue(stage: Stage) -> Iterator[str]:
-    """The epilogue takes C and what the extras name."""
+    """Yield a sentence if the epilogue does not take C and the arrays that the extras name."""
     if stage.epilogue is None:
         return
     try:
         takes = inspect.signature(stage.epilogue)
-    except ValueError:  # a function that tells nothing of its parameters
+    except ValueError:  # a built-in function may not tell its parameters
         return
     try:
         takes.bind("C", *stage.extras)

@@ -1,4 +1,4 @@
-"""What the Hopper kernels share: the order of tiles, the ring, storing a pair of results, rules for tiles."""
+"""Holds what the Hopper kernels share: the order of tiles, the ring, stores at the edge, rules for tiles."""
 
 from numba import cuda, float32
 from numba.types import float16
@@ -17,7 +17,7 @@ CONSUMER_REGISTERS = {2: 224, 3: 152}  # by the number of consumers; no more tha
 
 @cuda.jit(device=True)
 def grouped(tile, tile_rows, tile_cols, group_rows):
-    """(row, column) of tile number `tile`, in groups of `group_rows` rows of tiles, down the columns of each.
+    """Return (row, column) of tile number `tile`. Numbers go down the columns of groups of `group_rows` rows.
 
     Tiles with neighbouring numbers are computed at the same time; down the columns they need few different
     tiles of A and of B, and find them in the L2 cache. Triton's tutorials call it grouped ordering, CUTLASS
@@ -31,7 +31,7 @@ def grouped(tile, tile_rows, tile_cols, group_rows):
 
 @cuda.jit(device=True)
 def warpgroup_of(tid):
-    """The number of a thread's warpgroup, taken from its warp's first lane.
+    """Return the number of a thread's warpgroup, taken from its warp's first lane.
 
     So the compiler knows that the warp has one number. The place of a tile that depends on it is then
     computed once per warp, in the uniform registers from which wgmma takes it, not per thread and copied.
@@ -41,14 +41,14 @@ def warpgroup_of(tid):
 
 @cuda.jit(device=True)
 def next_slot(slot, parity, slots):
-    """The next slot of a ring; after the last, the first again, with the other parity."""
+    """Return the next slot of a ring, and its parity, which changes when the first slot follows the last."""
     last = slot == slots - 1
     return (u32(0), u32(parity ^ 1)) if last else (u32(slot + 1), parity)
 
 
 @cuda.jit(device=True)
 def old(C, row, col, m, n):
-    """C[row, col] as float32, or 0 out of bounds."""
+    """Return C[row, col] as float32, or 0 out of bounds."""
     if row < m and col < n:
         return float32(C[row, col])
     return float32(0)
@@ -56,7 +56,7 @@ def old(C, row, col, m, n):
 
 @cuda.jit(device=True)
 def store_pair(C, row, col, m, n, alpha, beta, first, second):
-    """C = alpha * (first, second) + beta * C, for C[row, col] and its right neighbour, where in bounds."""
+    """Store alpha * (first, second) + beta * C in C[row, col] and its right neighbour, where in bounds."""
     if row < m and col < n:
         first, second = alpha * first, alpha * second
         if beta != 0:
@@ -70,9 +70,9 @@ def store_pair(C, row, col, m, n, alpha, beta, first, second):
 
 @cuda.jit(device=True)
 def store_edge(C, row, m, n, Cs, w, piece, rows, chunk, lane):
-    """Store the columns of C past the last multiple of 8, from a swizzled piece of `rows` rows from `row` on.
+    """Store C's columns past the last multiple of 8, in `rows` rows from `row` on, from a swizzled piece.
 
-    TMA stores 16 bytes or nothing. Cs[w, piece] is the piece; chunk: which 16 bytes of its rows they are.
+    TMA, which stores 16 bytes or nothing, leaves them out. chunk: which 16 bytes of Cs[w, piece]'s rows.
     """
     y = lane
     while y < rows and row + y < m:
@@ -87,7 +87,7 @@ def store_edge(C, row, m, n, Cs, w, piece, rows, chunk, lane):
 
 
 def fits_wgmma(t):
-    """Tiles that TMA can fetch and wgmma can multiply, and a ring of them."""
+    """Yield the rules for tiles that TMA can fetch and wgmma can multiply, and for a ring of them."""
     yield t.BM % 64 == 0 and t.BM <= 256, f"BM ({t.BM}) must be a multiple of 64 up to 256, a TMA box"
     yield t.BN % PANEL == 0 and t.BN <= 256, f"BN ({t.BN}) must be a multiple of {PANEL} up to 256, for wgmma"
     yield t.BK in (16, 32, 64), f"a swizzle permutes rows of 16, 32 or 64 elements: BK must not be {t.BK}"
@@ -100,7 +100,7 @@ def fits_wgmma(t):
 
 
 def fits_accumulators(t, most: int, rounded: bool = False):
-    """The rule that a thread's accumulators, and what it needs beside them, fit in `most` registers.
+    """Yield the rule that a thread's accumulators, and what it needs beside them, fit in `most` registers.
 
     rounded: the thread also holds them rounded to FP16, two per register.
     """
@@ -114,7 +114,10 @@ def fits_accumulators(t, most: int, rounded: bool = False):
 
 
 def fits_consumers(t, rounded: bool = False):
-    """Two or three consumers, and registers for their accumulators; rounded: as for `fits_accumulators`."""
+    """Yield the rules that two or three warpgroups multiply, and that their accumulators fit in registers.
+
+    rounded: as in `fits_accumulators`.
+    """
     consumers = t.BM // t.WM
     yield (
         consumers in CONSUMER_REGISTERS,
@@ -124,17 +127,17 @@ def fits_consumers(t, rounded: bool = False):
 
 
 def registers_of_consumers(consumers: int) -> int:
-    """How many registers the rules may count on per thread, with two or three consumers.
+    """Return how many registers per thread the rules may count on, with two or three consumers.
 
-    With two, all that setmaxnreg gives: 192 accumulators compile into 216 registers, though a thread starts
-    with 168 (65,536 / 384). With three a thread starts with 128 (65,536 / 512), and the compiler refuses a
-    kernel with 128 accumulators: they must fit in what a thread has before registers are moved.
+    With two, these are all that setmaxnreg gives: 192 accumulators compile into 216 registers, though a
+    thread starts with 168 (65,536 / 384). With three a thread starts with 128 (65,536 / 512), and the
+    compiler refuses a kernel with 128 accumulators: they must fit in what a thread has at the start.
     """
     return REGISTERS_PER_SM // 512 if consumers == 3 else CONSUMER_REGISTERS[2]
 
 
 def fits_shared(needed: int):
-    """The rule that the block's tiles fit."""
+    """Yield the rule that the block's tiles, `needed` bytes, fit in shared memory."""
     yield (
         needed <= SHARED_BYTES,
         f"the tiles take {needed} bytes of shared memory; the maximum is {SHARED_BYTES}",
@@ -142,11 +145,11 @@ def fits_shared(needed: int):
 
 
 def ring_bytes(t) -> int:
-    """Shared memory of SLOTS tiles of A and B."""
+    """Return the bytes of shared memory that SLOTS tiles of A and of B take."""
     return t.SLOTS * (t.BM * t.BK + t.BK * t.BN) * 2
 
 
 def maps(t, m, n, k, alpha, A, B, beta, C) -> tuple:
-    """The launch's arguments: A and B as tensor maps, whose boxes are a tile of A and a panel of B."""
+    """Return a launch's arguments: A and B are tensor maps, whose boxes are a tile of A and a panel of B."""
     a, b = tensor_map(A, (m, k), (t.BM, t.BK)), tensor_map(B, (k, n), (t.BK, PANEL))
     return m, n, k, alpha, a, b, beta, C

@@ -43,7 +43,7 @@ class InOut(ArgumentHint):
 
 
 def on_device(value, back: list[Callable[[], None]]):
-    """Return an argument as the emulator takes it. Append to ``back`` a function to call after the kernel."""
+    """Return an argument as the emulator takes it. Append to ``back`` what copies it back later."""
     if isinstance(value, ArgumentHint):
         return _copied(value, back)
     if isinstance(value, DeviceRecord):

@@ -154,7 +154,7 @@ class DeviceNDArray:
         return self._like(self.memory.view(np.dtype(dtype)))
 
     def transpose(self, axes=None) -> "DeviceNDArray":
-        """Return a transposed copy of a matrix, as numba.cuda does. Axes in their order return the array."""
+        """Return a transposed copy of a matrix, or the array itself if ``axes`` leaves the axes in order."""
         if axes and tuple(axes) == tuple(range(self.ndim)):
             return self
         if self.ndim != 2:

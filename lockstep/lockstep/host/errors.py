@@ -37,9 +37,7 @@ class MissingAttribute(UnsupportedCall, AttributeError):
 
 
 class DriverError(LaunchError, CudaAPIError):
-    """An error for a call that the CUDA driver would refuse. ``code`` is the driver's number for the
-    error.
-    """
+    """An error for a call that the CUDA driver would refuse. ``code`` is the driver's number for it."""
 
     def __init__(self, code: int, sentence: str):
         Exception.__init__(self, code, sentence)
@@ -59,7 +57,7 @@ def unsupported(sentence: str) -> UnsupportedCall:
 
 
 def missing(sentence: str) -> MissingAttribute:
-    """Return the error to raise for an attribute. It has the program's file and line."""
+    """Return the error to raise for a missing attribute. It has the program's file and line."""
     return MissingAttribute(sentence, *place())
 
 
@@ -74,7 +72,7 @@ def refusing(sentence: str) -> Callable:
 
 @functools.cache
 def launch_error(kind: type[Exception]) -> type[LaunchError]:
-    """Return a class of launch errors that is also of the kind that numba.cuda raises there."""
+    """Return a class that is both a LaunchError and ``kind``, the class that numba.cuda raises."""
     return type(kind.__name__, (LaunchError, kind), {})
 
 
@@ -101,7 +99,7 @@ def without_our_frames(error: BaseException) -> None:
 
 
 def of_numba(filename: str) -> bool:
-    """Tell whether a file is one of Numba's own, and none of its tests."""
+    """Tell whether a file is one of Numba's own, and not one of its tests."""
     inside = filename.startswith(_INSIDE[1:]) and not filename.startswith("<")
     return inside and f"{os.sep}tests{os.sep}" not in filename
 

@@ -49,7 +49,7 @@ class Heap:
         return array
 
     def _block(self, size: int, filled: bool) -> np.ndarray:
-        """Return memory that holds garbage, or anything if it will be ``filled``."""
+        """Return new memory. It holds garbage, unless the caller says that it will be ``filled``."""
         if size > self.free:
             raise DriverError(
                 OUT_OF_MEMORY,

@@ -54,7 +54,7 @@ REFUSED = {
 
 
 def _guvectorize(*signatures: Any, **options: Any) -> Callable:
-    """Return a decorator whose function is refused when it is called. A definition alone does no harm."""
+    """Return a decorator. Its function may be defined, but calls of it are refused."""
 
     def refused(function: Callable) -> Callable:
         ufuncs.check_general_options(options)

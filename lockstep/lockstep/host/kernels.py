@@ -77,7 +77,7 @@ def _check_options(options: dict[str, Any]) -> None:
 
 
 def _emulated(method: Callable) -> Callable:
-    """Wrap a method so that, outside of sessions, it calls that of the kernel that numba.cuda compiles."""
+    """Wrap a method of a kernel. Outside of sessions, numba.cuda's own kernel gets the call instead."""
 
     @functools.wraps(method)
     def chosen(kernel: "Kernel", *args: Any, **named: Any) -> Any:
@@ -179,7 +179,7 @@ class Kernel:
 
     @_emulated
     def get_max_threads_per_block(self, signature: Any = None) -> int | dict[tuple, int]:
-        """Return how many threads a block may have, or a dict of that by the types of the arguments."""
+        """Return how many threads a block may have, or a dict from the types of arguments to that number."""
         if signature is not None:
             return self.overloads[signature.args].max_threads_per_block
         return self.most_threads if self.specialized else dict.fromkeys(self.overloads, self.most_threads)
@@ -299,7 +299,7 @@ class Configured:
         self.launch(args, self.dispatcher.declared)
 
     def launch(self, args: Sequence, declared: Sequence[signed.Declared]) -> None:
-        """Launch the kernel with arguments, of which numbers are cast to the types of a signature."""
+        """Launch the kernel, with numbers cast to the types of the signature in ``declared`` that fits."""
         kernel, name = self.dispatcher, self.dispatcher.py_func.__name__
         if kernel.targetoptions.get("device"):
             raise TypeError(f"{name} is a device function: kernels call it, the host cannot launch it")
@@ -337,7 +337,7 @@ class Configured:
 class ForAll:
     """A kernel that is launched with one thread for each of ``ntasks`` tasks.
 
-    As in numba.cuda it is a copy, specialized for the arguments, that is launched.
+    As in numba.cuda, a copy that is specialized for the arguments is launched.
     """
 
     def __init__(self, dispatcher: Kernel, ntasks: int, tpb: int, stream: Any, sharedmem: int):

@@ -116,9 +116,9 @@ def _through_kernel(method: str) -> Callable:
 
 
 def _of_kernel(name: str) -> property:
-    """Return a property with what a kernel was compiled for in the session, beside numba.cuda's own value.
+    """Return a property that tells what a kernel was compiled for in the session.
 
-    The session reads numba.cuda's value in the dispatcher's ``__dict__``, where it is stored as before.
+    Numba's own value is still stored in the dispatcher's ``__dict__``, where the session finds it.
     """
     return property(
         lambda dispatcher: getattr(_kernel_of(dispatcher), name),
@@ -146,7 +146,10 @@ def _kernel_of(dispatcher: Any) -> Kernel:
 
 
 def _versions() -> Iterator[tuple[type, str, Callable]]:
-    """Yield the methods that tell the versions of CUDA and of its driver, which need not be installed."""
+    """Yield (class, name, new method) for the methods that report or check versions of CUDA and its driver.
+
+    Neither CUDA nor the driver needs to be installed.
+    """
     for path, name in (("numba.cuda.cudadrv.runtime", "runtime"), ("numba.cuda.cudadrv.driver", "driver")):
         with suppress(ImportError, AttributeError):
             kind = type(getattr(importlib.import_module(path), name))
@@ -156,7 +159,10 @@ def _versions() -> Iterator[tuple[type, str, Callable]]:
 
 
 def _driver() -> Iterator[tuple[type, str, Callable]]:
-    """Yield a method that refuses all other uses of the driver, unless the driver already uses a GPU."""
+    """Yield (class, name, new method) for a method that refuses all other uses of the driver.
+
+    Yield nothing if the driver already uses a GPU.
+    """
     with suppress(ImportError, AttributeError):
         driver = importlib.import_module("numba.cuda.cudadrv.driver").driver
         if not driver.is_initialized or driver.initialization_error is not None:

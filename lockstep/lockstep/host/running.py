@@ -51,8 +51,8 @@ def run_program(
 ) -> Outcome:
     """Run the file ``target``, or with ``module`` the module of that name, with these arguments.
 
-    The program prints to the standard output and error as usual; of a long launch the standard error tells
-    where it is. Raises LaunchError for an unknown GPU.
+    The program prints to the standard output and error as usual. During a long launch, the standard error
+    also tells where the launch is. Raises LaunchError for an unknown GPU.
     """
     with (
         emulated(gpu, loop_seconds=loop_seconds) as session,
@@ -145,7 +145,7 @@ def _sentence(error: EmulatorError) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return the program's innermost place in a traceback, and not a library's if it can be."""
+    """Return the innermost place in a traceback, preferably not in a library, or "" if it has no place."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
     libraries = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
     others = (*libraries, "<")  # A named tuple's own functions come from "<string>".
@@ -154,7 +154,7 @@ def _place(error: BaseException) -> str:
 
 
 def _of_program(error: Exception) -> Exception:
-    """Return the error, its traceback without the frames that started the program."""
+    """Remove the frames that started the program from the error's traceback, and return the error."""
     step = error.__traceback__
     while step is not None and _is_ours(step.tb_frame.f_code.co_filename):
         step = step.tb_next

@@ -192,7 +192,7 @@ class Ufunc:
         ]
 
     def _check_sizes(self, shape: tuple, result: np.dtype, out: Any) -> None:
-        """Raise what numba.cuda raises for arrays without dimensions alone, and for a wrong ``out``."""
+        """Raise what numba.cuda raises if no array has a dimension, or if ``out`` is wrong."""
         name, has_shape = self.py_func.__name__, hasattr(out, "shape")
         if not shape:
             raise launch_error(IndexError)(
@@ -238,7 +238,7 @@ def _as_array(arg: Any) -> Any:
 
 
 def _broadcast(arrays: Sequence[Any]) -> list:
-    """Return views of the arrays in the shape that they have together. Raises ValueError if there is none."""
+    """Return views of the arrays, broadcast to one shape. Raises ValueError if that is impossible."""
     shapes = [array.shape for array in arrays]
     for number in range(1, len(shapes)):
         try:

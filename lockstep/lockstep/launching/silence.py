@@ -1,4 +1,4 @@
-"""Silences findings: by a comment on the kernel's line, or by kind for a whole launch.
+"""Silences findings: in one line, by a comment at its end, or in a whole launch, by the argument ``allow``.
 
 ``# emulator: allow global_race`` at the end of a line silences findings of that kind in that line. Commas
 separate several kinds. ``report.silenced`` still has the silenced findings, with their counts.

@@ -1,1 +1,1 @@
-"""Emulates the functions that a kernel may call, of numba.cuda, ``math``, NumPy and libdevice, with NumPy."""
+"""Emulates, with NumPy, the functions of numba.cuda, ``math``, NumPy and libdevice that a kernel may call."""

@@ -27,7 +27,7 @@ from .warp_calls import WARP_CALLS
 
 
 class Conversion(Type):
-    """The type ``int`` or ``float``. A number whose kind is in ``kept`` keeps its type in a call of it."""
+    """Python's type ``int`` or ``float``. A number whose kind is in ``kept`` passes a call unchanged."""
 
     def __init__(self, dtype, kept):
         super().__init__(dtype)
@@ -208,7 +208,7 @@ _FUSED = Function("cuda.fma", "e:eee f:fff d:ddd", multiply_add, "fma")
 
 
 def _select(machine, condition, a, b):
-    """Emulate ``cuda.selp``. As a single instruction it casts nothing, so other types are refused."""
+    """Emulate ``cuda.selp``. It is a single instruction that casts nothing, so other types are refused."""
     test, one, other = (dtype_of(value) for value in (condition, a, b))
     if (
         test is not BOOL

@@ -56,7 +56,7 @@ def conversions() -> dict:
 
 
 def rating(given: str, wanted: str) -> tuple:
-    """Return how much conversion arguments of the types ``given`` need. The smallest rating is best."""
+    """Return how much conversion ``given`` types need to become ``wanted``. The smallest rating is best."""
     kinds = [conversions()[pair] for pair in zip(given, wanted)]
     return kinds.count(UNSAFE), kinds.count(SAFE), kinds.count(PROMOTE)
 
@@ -67,8 +67,8 @@ class Function:
     ``compute`` takes arrays or NumPy scalars of the types in a signature, and returns the result, or a tuple
     of results. ``counted``: the name under which a call counts as floating-point arithmetic, or None if it
     does not count. ``kinds``: NumPy's letters for the kinds that arguments may have before they are cast.
-    ``without_code``: NumPy's letters for types of the first argument for which Numba has no code though it
-    chooses them.
+    ``without_code``: NumPy's letters for types of the first argument that Numba chooses, but for which it has
+    no code.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ def degrees(x):
 
 
 def integer_power(x, n):
-    """Return ``x ** n`` for an integer n."""
+    """Return ``x ** n``, computed in the type of x. n may be an integer or a float."""
     return np.power(x, np.asarray(n).astype(x.dtype))
 
 
@@ -297,7 +297,10 @@ _MATH_NAMES |= {"minimum": "min", "maximum": "max"}
 
 
 class Ufunc(Function):
-    """A ufunc of NumPy, with the types of NumPy's loop. ``letters``: the types for which Numba has code."""
+    """A ufunc of NumPy. As in Numba, a call has the types of the first of NumPy's loops that fits.
+
+    ``letters``: NumPy's letters for the types for which Numba has code.
+    """
 
     def __init__(self, name: str, letters: str, counted: bool):
         self.ufunc, self.letters = getattr(np, name), letters

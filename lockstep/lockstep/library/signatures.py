@@ -71,7 +71,7 @@ class Casts:
 
 
 def _possible(signature: Declared, values: tuple) -> bool:
-    """Tell whether the signature has numbers where the values have, and arrays of equal dtype and ndim."""
+    """Tell whether the signature has arrays and records where the values have, and whether these fit."""
     for kind, value in zip(signature.types, values):
         is_array = isinstance(value, (DeviceArray, RecordArray))
         if _is_array(kind) != is_array or is_record_type(kind) != isinstance(value, Record):
@@ -84,7 +84,10 @@ def _possible(signature: Declared, values: tuple) -> bool:
 
 
 def _holds(kind: Any, array: DeviceArray | RecordArray) -> bool:
-    """Tell whether an array has the dtype, dimensions and layout of an array's type, and may be stored to."""
+    """Tell whether an array fits an array's type, in dtype, number of dimensions and layout.
+
+    A read-only array fits only a type of read-only arrays.
+    """
     held = getattr(array, "record", getattr(array, "dtype", None))
     alike = array.ndim == kind.ndim and dtype_of_type(kind.dtype) == held
     elements = array.starts if isinstance(array, RecordArray) else array

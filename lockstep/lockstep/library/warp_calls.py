@@ -36,8 +36,8 @@ class Call(NamedTuple):
 def _called_by_warp(name, function, mask_of, operands=(), named=False):
     """Return the emulation of ``function(machine, call, mask, *operands)``.
 
-    ``mask_of`` checks the mask; ``operands``: the names of the others; ``named``: whether Numba takes them,
-    and the mask, as keyword arguments.
+    ``mask_of(machine, name, mask)`` checks the mask and returns it. ``operands``: the names of the arguments
+    after the mask. ``named``: whether Numba takes these and the mask as keyword arguments too.
     """
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if named else inspect.Parameter.POSITIONAL_ONLY
     signature = inspect.Signature([inspect.Parameter(each, kind) for each in ("machine", "mask", *operands)])
@@ -54,7 +54,7 @@ def _called_by_warp(name, function, mask_of, operands=(), named=False):
 
 
 def _whole_word(machine, name, value, what="mask"):
-    """Return what the instruction takes as it is: an integer of 32 or 64 bits."""
+    """Return an integer of 32 or 64 bits, which needs no cast. Raises KernelTypeError for any other value."""
     dtype = dtype_of(value)
     if dtype is None or dtype.kind not in "iu" or dtype.itemsize < 4:
         raise KernelTypeError(
@@ -64,7 +64,7 @@ def _whole_word(machine, name, value, what="mask"):
 
 
 def _cast_word(machine, name, value):
-    """Return the mask of a call for which Numba casts any real number to an int32."""
+    """Return an integer mask as it is, and any other real number cast to an int32, as Numba does."""
     dtype = dtype_of(value)
     if dtype is None or dtype.kind == "c":
         raise KernelTypeError(f"{name}() takes a real number as its mask, not {kind_of(value)}")
@@ -261,7 +261,10 @@ def _shuffle(name, operand_name, source_lane):
 
 
 def _vote(name, outcome, dtype):
-    """Return a vote. ``outcome`` takes the bits of the lanes whose predicate is true, and of all voters."""
+    """Return the emulation of a vote.
+
+    ``outcome`` takes the bits of the lanes whose predicate is true, and the bits of all voters.
+    """
 
     def vote(machine, call, mask, predicate):
         kind = dtype_of(predicate)

@@ -98,7 +98,10 @@ def _differing_lanes(value: Lanes, mask, geometry) -> np.ndarray | None:
 
 
 def _report(machine, lanes: np.ndarray, sentence):
-    """Report the warps of these lanes, given as booleans. ``sentence`` makes the message about the first."""
+    """Report the warps of these lanes, given as booleans.
+
+    ``sentence(who, present)`` returns the message about the first lane. ``present`` counts its warp's lanes.
+    """
     at = machine.sites[machine.site]
 
     def make():
@@ -173,7 +176,7 @@ def require_shared(instruction: str, array, *dtypes):
 
 
 def require_place(instruction: str, array: DeviceArray, index: tuple):
-    """Refuse an index that has not one integer for each dimension of the array."""
+    """Refuse an index unless it has one integer for each dimension of the array."""
     if len(index) != array.ndim:
         place = "(0, 0)" if array.ndim == 2 else f"{array.ndim} numbers in brackets"
         raise KernelTypeError(

@@ -481,7 +481,7 @@ class Types:
         self.failed_steps.append((line, numbers, error))
 
     def check(self, function):
-        """Raise RefusedType if a variable has several types and one of them was not found.
+        """Raise RefusedType if a needed type was not found, or if types of a variable do not fit.
 
         Also where numba-cuda does not compile ``n /= 2`` of an integer.
         """
@@ -565,7 +565,7 @@ class Types:
 
     @staticmethod
     def reached(end, outcomes) -> list:
-        """Return which parts of ``a and b`` may be its value.
+        """Return which parts of ``a and b``, or of ``a or b``, may be its value.
 
         Evaluation stops at a part that is ``end``, which is False for ``and`` and True for ``or``.
         """
@@ -577,7 +577,11 @@ class Types:
         return [*alive, True]
 
     def chosen(self, number, alive, *parts):
-        """Return the value of a choice. ``alive``: for each of ``parts``, whether it may be the value."""
+        """Return a value of the type that holds every possible value of a choice, and record that type.
+
+        A choice is a conditional expression, or an ``and`` or ``or``. ``parts`` are functions that compute
+        its operands. ``alive`` tells for each part whether it may be the value.
+        """
         values = [self._tried(part) if here else None for part, here in zip(parts, alive)]
         alive = [here and not isinstance(value, Unbound) for here, value in zip(alive, values)]
         if not any(alive):
@@ -742,7 +746,7 @@ class Typing(Operations):
     assign_computed = assign_all = assign_part
 
     def _reshape(self, site, array, *shape):
-        """Give the array as many dimensions as its new shape has numbers. Their sizes are known later."""
+        """Return the array with as many dimensions as its new shape has numbers. Unknown sizes are 1."""
         shape = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
         if all(type(extent) is int for extent in shape):
             return super()._reshape(site, array, *shape)
@@ -821,7 +825,7 @@ class Typed:
         return splits[known]
 
     def _launch_key(self, machine, arguments) -> tuple:
-        """Return a key of all that the types in a kernel can depend on. Raises _NotKept if it has none."""
+        """Return a key of all that the types in a kernel depend on. Raises _NotKept if that has no key."""
         if self.device:
             raise _NotKept
         outside = tuple(

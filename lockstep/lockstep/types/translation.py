@@ -293,7 +293,10 @@ class Translator:
             )
 
     def with_tracked(self, variables) -> list | None:
-        """Return variables with the variables that track their lanes, sorted, or None for no variables."""
+        """Return the variables, and those that tell in which lanes they are set or None, sorted.
+
+        Return None if there are no variables.
+        """
         tracked = {_whether_set(name) for name in variables if variable_of(name) in self.tracked}
         tracked |= {_whether_none(name) for name in variables if variable_of(name) in self.optional}
         return sorted({*variables, *tracked}) or None
@@ -485,7 +488,7 @@ class Translator:
         return value
 
     def _numpy_integer(self, node, seen=frozenset()) -> str | None:
-        """Return the name of a NumPy integer from outside, by which a literal is given, or None."""
+        """Return the name of the NumPy integer from outside that gives an expression its value, or None."""
         if isinstance(node, ast.Name) and node.id in self.locals:
             given = [] if node.id in seen else self.only_values().get(node.id, [])
             parts, seen = [part for part in given if part is not None], seen | {node.id}
@@ -972,7 +975,10 @@ class Translator:
         return self._fill("_M.return_(_f, _VALUE)", node, _VALUE=value)
 
     def _may_return_part(self, node) -> bool:
-        """May it be an array other than one that was passed? A function inside another one may return any."""
+        """Tell whether a returned value must be checked, because it may be an array that was not passed.
+
+        A function inside another one may return any array.
+        """
         if isinstance(node, ast.Name) and self.only_values().get(node.id) == [None]:
             return node.id not in self.parameters
         numbers = (ast.Constant, ast.BinOp, ast.Compare, ast.UnaryOp, ast.Tuple)
@@ -1736,7 +1742,7 @@ class Translator:
         return op, "call", self._stays_at(min(map(self._grade, index), default=KNOWN))
 
     def _may_be_local(self, given) -> bool:
-        """Tell whether an argument, if given, may be a local array. A kernel's parameters are none."""
+        """Tell whether an argument, if given, may be a local array. A kernel's own parameters never are."""
         names = set().union(*map(_base_names, given)) if given else set()
         return self.device or not names <= {*self.parameters, *self.shared}
 

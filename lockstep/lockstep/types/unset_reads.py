@@ -57,7 +57,10 @@ class UnsetReads:
             self.above.setdefault(variable, node)
 
     def _read(self, node, now, hidden=None):
-        """Note the reads in a node. ``hidden``: the local names of the inner function around it, if any."""
+        """Note which reads in a node may find a variable unset.
+
+        ``hidden``: the local names of the inner function around the node, if any.
+        """
         if isinstance(node, ast.Name):
             variable = variable_of(node.id)
             stored = isinstance(node.ctx, ast.Store)
