@@ -928,7 +928,7 @@ def test_enums_as_arguments_and_constants():
     @cuda.jit
     def kernel(kind, colour, share, out):
         out[0] = kind.value + TALL.value * 10
-        out[1] = is_red(colour) + 10 * is_red(Colour.RED)
+        out[1] = is_red(colour) + 10 * is_red(Colour["RED"])
         out[2] = colour != Colour.GREEN or colour is Colour.RED
         out[3] = share.value + Share.WHOLE.value
         out[4] = kind * 2 if kind is Kind.WIDE and share in (Share.HALF, Share.WHOLE) else 0

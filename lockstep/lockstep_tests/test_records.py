@@ -150,7 +150,7 @@ WRONG = {
     "number_that_is_computed": "Numba must know which field of records this is",
     "number_that_changes": "Numba must know which field of records this is",
     "number_of_a_thread": "Numba must know which field of records this is",
-    "no_such_field": "a record of records has the fields first, second, not third",
+    "no_such_field": "the records of records have the fields first, second, not third",
     "without_a_field": "only numbers can be stored",
     "attribute_of_an_array": "a kernel cannot assign to attributes",
 }

@@ -75,6 +75,19 @@ class Heap:
         self.taken -= size
         self._blocks.pop(address, None)
 
+    def from_address(self, address: int, dtype) -> np.ndarray:
+        """Return what lies from an address to the end of its allocation, in one dimension.
+
+        Raises UnsupportedCall if the address is not in this memory.
+        """
+        dtype = np.dtype(dtype)
+        for start, block in list(self._blocks.items()):
+            whole = block()
+            if whole is not None and start <= address < start + whole.size:
+                length = (start + whole.size - address) // dtype.itemsize
+                return np.ndarray(length, dtype, whole, address - start)
+        raise unsupported("this address is not in the emulated GPU's memory, so no kernel can reach it here")
+
     def at(self, address: int, shape, dtype, strides=None) -> np.ndarray:
         """Return the array at an address, described as in ``__cuda_array_interface__``.
 

@@ -13,10 +13,12 @@ from numba.types import Type
 
 from lockstep.errors import ArgumentError, KernelTypeError, LaunchError, RefusedLine
 from lockstep.frozen import as_defined, closure_of, freeze_definition, frozen, globals_of
+from lockstep.launching.launch import bind
 from lockstep.library import signatures as signed
 from lockstep.limits import MAX_STATIC_SHARED_BYTES, MAX_THREADS
 
 from .arguments import on_device, through_extensions, type_of
+from .arrays import DeviceNDArray
 from .errors import DriverError, RefusedLaunch, missing, place, refusing, unsupported
 from .state import active, current
 
@@ -266,6 +268,11 @@ class Overload:
     def max_threads_per_block(self) -> int:
         return self._kernel.most_threads
 
+    @property
+    def cooperative(self) -> bool:
+        """Whether the kernel waits for all blocks of its grid."""
+        return bind(self._kernel.py_func).meets_grid
+
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
         """Return how many blocks the GPU holds at a time, as limited by threads and shared memory.
 
@@ -310,6 +317,8 @@ class Configured:
             )
         self._check_launch_bounds()
         wanted = [one.types for one in declared], _parameters(kernel.py_func)
+        if len(declared) == 1:
+            args = _through_pointers(declared[0], args)
         if declared and all(isinstance(arg, (np.ndarray, np.generic, int, float, complex)) for arg in args):
             signed.fitted(name, *wanted, args)  # A signature is chosen before an array is copied.
         back: list[Callable[[], None]] = []
@@ -354,6 +363,16 @@ class ForAll:
         # The copy has the arguments' own types, so there is nothing to cast.
         declared = given.declared if kernel is given else []
         kernel.configure(blocks, threads, self.stream, self.sharedmem).launch(args, declared)
+
+
+def _through_pointers(declared: signed.Declared, args: Sequence) -> list:
+    """Return the arguments with arrays in place of addresses of device memory."""
+    args = list(args)
+    for number in declared.pointers:
+        if number < len(args) and isinstance(args[number], numbers.Integral):
+            dtype = signed.dtype_of_type(declared.types[number].dtype)
+            args[number] = DeviceNDArray.of(current().heap.from_address(int(args[number]), dtype))
+    return args
 
 
 def _check_calls(function: Callable) -> None:

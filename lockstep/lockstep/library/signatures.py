@@ -24,10 +24,15 @@ _UNSAFE = 1000
 
 
 class Declared(NamedTuple):
-    """One signature of a kernel or device function, in Numba types. ``returned`` is None if left open."""
+    """One signature of a kernel or device function, in Numba types. ``returned`` is None if left open.
+
+    ``pointers`` has the positions of parameters that the signature calls pointers: arrays in ``types``, for
+    which a launch gives the address.
+    """
 
     types: tuple
     returned: Any
+    pointers: tuple = ()
 
 
 def declared(dispatcher: Any) -> list[Declared]:
@@ -63,7 +68,7 @@ class Casts:
         if not ranked:
             listed = "; ".join(f"({', '.join(map(str, one.types))})" for one in self.signatures)
             raise KernelTypeError(f"no signature of {self.name} takes these arguments; it has {listed}")
-        types, returned = ranked[0]
+        types, returned, _ = ranked[0]
         return tuple(_converted(machine, kind, value) for kind, value in zip(types, values)), returned
 
     def result(self, machine, kind: Any, value: Any) -> Any:
@@ -119,7 +124,9 @@ def declaration(signature: Any, device: bool) -> Declared:
     types, returned = sigutils.normalize_signature(signature)
     if returned is not None and not device and str(returned) != "none":
         raise TypeError(f"a kernel returns nothing, but its signature says {returned}: write void(...)")
-    return Declared(tuple(types), returned)
+    pointers = tuple(place for place, kind in enumerate(types) if type(kind).__name__ == "CPointer")
+    types = tuple(kind.dtype[::1] if place in pointers else kind for place, kind in enumerate(types))
+    return Declared(types, returned, pointers)
 
 
 def fitted(name: str, signatures: Sequence[tuple], parameters: Sequence[str], args: Sequence) -> list:

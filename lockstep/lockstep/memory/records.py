@@ -148,7 +148,7 @@ class _OfRecords:
         """Return the type and the offset of a field, in bytes. Refuse a field that a kernel cannot use."""
         if name not in self.record.names:
             names = ", ".join(self.record.names)
-            raise KernelTypeError(f"a record of {self.name} has the fields {names}, not {name}")
+            raise KernelTypeError(f"the records of {self.name} have the fields {names}, not {name}")
         kind, offset, *_ = self.record.fields[name]
         if kind.base.names is None and kind.base.kind not in "biufcmM":
             raise KernelTypeError(

@@ -449,6 +449,8 @@ def _sentence(value) -> str:
         name = getattr(value, "__name__", kind)
         if _is_overloaded(value):
             return f"the emulator does not support {name}, which Numba has by way of numba.cuda.extending"
+        if str(getattr(value, "__module__", "")).startswith("numba."):
+            return f"the emulator does not support {name} in a kernel"
         return f"Numba knows no {name} in a kernel; functions of your own have @cuda.jit(device=True)"
     known = "numbers, tuples of numbers, NumPy arrays, types and functions"
     return f"the emulator knows {known} from outside a kernel, not a {kind}"

@@ -1296,6 +1296,9 @@ class Translator:
                 node,
                 f"Numba does not compile an index that is {shown} alone: write [{shown}, :], or no index",
             )
+        if isinstance(node.slice, ast.Constant) and isinstance(self._resolve(node.value), EnumClass):
+            member = ast.Attribute(node.value, str(node.slice.value), ast.Load())
+            return self._value(ast.copy_location(member, node))
         site = self._site(node, "load", "load", self._stays(node))
         base, index = self._value(node.value), self._index(node.slice)
         read = "view" if is_part(node.slice) else "subscript"

@@ -6,7 +6,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from numba import complex128, cuda, float32, float64, int64
+from numba import complex128, cuda, float32, float64, int64, types
 from numba.cuda.cudadrv.driver import CudaAPIError
 
 from lockstep import KernelRaised, LaunchError, emulated
@@ -310,6 +310,33 @@ def test_a_division_by_zero_with_debug():
 def test_options_that_are_refused(options, kind):
     with pytest.raises(kind):
         cuda.jit(**options)(lambda x: None)
+
+
+def test_a_pointer_is_an_address_of_device_memory():
+    @cuda.jit(types.void(types.CPointer(types.uint8), types.uint32))
+    def kernel(pixels, n):
+        i = cuda.grid(1)
+        if i < n:
+            pixels[i] += 5
+
+    there = cuda.to_device(np.arange(50, dtype=np.uint8))
+    address = there.__cuda_array_interface__["data"][0]
+    kernel[1, 64](address + 10, 20)
+    expected = np.arange(50) + 5 * ((np.arange(50) >= 10) & (np.arange(50) < 30))
+    assert there.copy_to_host().tolist() == expected.tolist()
+    with pytest.raises(UnsupportedCall, match="not in the emulated GPU's memory"):
+        kernel[1, 64](12, 20)
+
+
+def test_an_overload_tells_whether_its_blocks_meet():
+    @cuda.jit
+    def meets(x):
+        cuda.cg.this_grid().sync()
+        x[cuda.grid(1)] = 1
+
+    meets[2, 4](ramp(8))
+    (overload,) = meets.overloads.values()
+    assert overload.cooperative and not next(iter(launched().overloads.values())).cooperative
 
 
 def test_launch_bounds():
