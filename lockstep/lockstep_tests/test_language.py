@@ -163,6 +163,27 @@ def recursion_in_an_expression(i, x):
 
 
 @case
+def steps_of_each_thread(i, x):
+    total = 0
+    for k in range(i * i, 60, i + 1):
+        total += k
+    for k in range(40, i, -(i + 2)):
+        total -= 3 * k
+    return total
+
+
+@case
+def a_variable_in_its_own_step(i, x):
+    values = (x, 3.0, x + 1)
+    y = values[0]
+    for k in range(3):
+        y += 0.5 * (values[k] - y)
+    while y > 3.0:
+        y = y + 0.25 * (1.0 - y)
+    return y
+
+
+@case
 def members_of_a_list(i, x):
     inside = x in [1.0, 2.5] or i not in [2, 3]
     return 1 if inside else 0
@@ -749,6 +770,10 @@ def wrong_kernels():
             rest /= 2
         out[0] = rest
 
+    def steps_of_zero(x, out):
+        for k in range(0, 8, cuda.threadIdx.x % 2):
+            out[k] = 1
+
     def misspelt_dtype(x, out):
         tile = cuda.shared.array(4, "int33")
         out[0] = tile[0]
@@ -881,6 +906,7 @@ SENTENCES = {
     "called_with_another_type": "with a value of type int64 as n, and was called with a value of type int32",
     "called_with_another_type_for_nothing": "fill calls itself with a value of type int64 as i",
     "divides_an_integer_in_place": "`rest /= ...` makes a float of an integer",
+    "steps_of_zero": "the step of range() is 0 in some threads",
     "misspelt_dtype": "such as float32 or boolean, and 'int33' is none",
     "used_above": "last is used above the line that first gives it a value",
     "updated_above": "for Numba count is not defined here: set it further up",

@@ -65,6 +65,7 @@ def _total(session: Any, found: Sequence) -> str:
     errors = sum(one.severity == "error" for one in found)
     told = [_number(errors, "error")] if errors else []
     told += [f"{_number(len(found) - errors, 'piece')} of advice"] if len(found) > errors else []
+    told += [f"{_number(len(session.stopped), 'launch')} stopped"] if session.stopped else []
     launches = [*session.launches, *session.stopped]
     if not launches and not _in_workers(session):
         return f"no kernel was launched on the emulated {session.gpu.name}"

@@ -15,7 +15,8 @@ from lockstep.values.lanes import Lanes
 from lockstep.values.unit import Frame
 from lockstep.waiting.scheduler import WARPS, NeedsFinerUnits
 
-from .iterables import LaneRange, TypedRange, iterable, type_of_range
+from .elements import as_lanes
+from .iterables import LaneRange, Range, TypedRange, iterable, type_of_range
 from .narrowing import Narrowing
 
 # A loop runs at most BATCH_LENGTH iterations at once.
@@ -409,11 +410,19 @@ class Control(Narrowing):
 
     def _numbers(self, bounds):
         start, stop, step = map(self._bound, _start_stop_step(bounds))
-        if type(step) is not int or step == 0:
-            raise KernelTypeError("the step of range() must be nonzero and the same for all threads")
+        if type(step) is Lanes:
+            return self._with_steps_of_lanes(start, stop, step)
+        if step == 0:
+            raise KernelTypeError("the step of range() is 0")
         if type(start) is int and type(stop) is int:
             return range(start, stop, step)
         return LaneRange(self.cast(INT64, start), stop, step)
+
+    def _with_steps_of_lanes(self, start, stop, step) -> Range:
+        """Return a range whose step differs from lane to lane."""
+        if self.unit.mask.where(as_lanes(self.compare("==", step, 0))).any:
+            raise KernelTypeError("the step of range() is 0 in some threads")
+        return Range(self, LaneRange(self.cast(INT64, start), stop, step))
 
     def _bound(self, value):
         if type(value) is Lanes:

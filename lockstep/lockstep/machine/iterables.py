@@ -47,9 +47,9 @@ class Range:
 
     def __init__(self, machine, values: LaneRange):
         self.start, self.step = values.start, values.step
-        distance = machine.sub(None, values.stop, values.start)
-        distance = machine.add(None, distance, self.step - (1 if self.step > 0 else -1))
-        self.length = machine.maximum(None, machine.floordiv(None, distance, self.step), 0)
+        # The quotient of the distance is rounded up, whatever the sign of the step.
+        back = machine.floordiv(None, machine.sub(None, values.start, values.stop), self.step)
+        self.length = machine.maximum(None, machine.sub(None, 0, back), 0)
 
     def at(self, machine, position):
         return machine.add(None, self.start, machine.mul(None, position, self.step))

@@ -55,6 +55,8 @@ class LocalIndices:
         self.sources: dict[Version, tuple[str, Any]] = {}
         # `asked` holds the ids of the loops whose bounds are being examined.
         self.asked: set[int] = set()
+        # `followed` holds the variables of which it is being examined whether a loop counts them.
+        self.followed: set[Version] = set()
         self._find_sources(definition)
         self.grades = dict.fromkeys(self.versions.all, KNOWN)
         self._lower()
@@ -355,7 +357,13 @@ class LocalIndices:
     def _begins_as(self, version) -> Version | None:
         """Return the version from before the loop if a loop counts the variable up or down, else None."""
         first, *others = [source for source, _ in version.sources or ((None, None),)]
-        return first if others and all(self._steps(other, version) for other in others) else None
+        if not others or version in self.followed:
+            return None
+        # A step may contain the variable itself, as in `x += y - x`, and such a variable is not counted.
+        self.followed.add(version)
+        steps = all(self._steps(other, version) for other in others)
+        self.followed.discard(version)
+        return first if steps else None
 
     def _steps(self, version, before) -> bool:
         """Tell whether ``version`` is ``before`` plus or minus a known number."""
