@@ -224,7 +224,7 @@ def main():
     if options.stage:
         print(json.dumps(run_stage(*json.loads(options.stage))))
         return
-    command = "python -m lockstep_tests.bench_emulator"
+    command = "python -m measuring.emulator_speed"
     if options.simulator:
         command += f" --simulator {' '.join(options.simulator)}"
     chosen = names if "all" in options.simulator else options.simulator

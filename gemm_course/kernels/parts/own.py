@@ -127,6 +127,8 @@ def in_file(path: Path, error: BaseException) -> str:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise OwnKernelError(f"{path} is no text in UTF-8, as Python's files are") from None
     except OSError:
         raise OwnKernelError(
             f"there is no file {path}. `python3 course.py new {path.stem}` writes one to begin with."

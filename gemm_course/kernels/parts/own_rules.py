@@ -37,6 +37,9 @@ def _are_sizes(value: object) -> bool:
 
 
 def _of_build(stage: Stage) -> Iterator[str]:
+    if not callable(stage.build):
+        yield f"build must be a function that takes the tiles and returns a kernel, not {stage.build!r}"
+        return
     takes = inspect.signature(stage.build)
     try:
         takes.bind(**stage.tiles)
