@@ -22,6 +22,9 @@ from gemm_course.progress import in_a_learners_notebook, progress_folder
 
 _SENTENCE = re.compile(r".+?[.:!?](?=\s|$)", re.DOTALL)
 _FIGURES = re.compile(r"\d+(?:[.,]\d+)*")
+_NUMBER = re.compile(r"\d{2}\.\d{1,2}")
+# No learner tries an exercise more often, and no message is longer.
+_MOST_ATTEMPTS, _LONGEST = 10_000, 500
 
 
 def attempts_file() -> Path | None:
@@ -67,15 +70,24 @@ class Tried:
     told: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Mapping) -> None:
-        """Add a summary's entry for one exercise. Raise ValueError if it is not such an entry."""
+        """Add one learner's entry for one exercise. Raise ValueError if it is not such an entry."""
         try:
             learners, passed, attempts = (int(other[name]) for name in ("learners", "passed", "attempts"))
-            told = Counter({str(message): int(often) for message, often in other["told"].items()})
+            told = Counter({_plain(message): int(often) for message, often in other["told"].items()})
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError("this is no summary of attempts") from error
+        if learners != 1 or passed not in (0, 1) or not 0 <= attempts <= _MOST_ATTEMPTS:
+            raise ValueError("a summary tells of one learner")
+        if any(often < 0 for often in told.values()) or sum(told.values()) > attempts:
+            raise ValueError("a summary tells of no more messages than attempts")
         self.learners, self.passed = self.learners + learners, self.passed + passed
         self.attempts += attempts
         self.told += told
+
+
+def _plain(message: object) -> str:
+    """Return a message that is safe to print: a terminal would obey its control characters."""
+    return "".join(each if each.isprintable() else " " for each in str(message))[:_LONGEST]
 
 
 def summary(file: Path) -> dict[str, Tried]:
@@ -109,6 +121,8 @@ def added(texts: Iterable[str]) -> dict[str, Tried]:
         if not isinstance(said, dict):
             raise ValueError("this is no summary of attempts")
         for number, tried in said.items():
+            if not _NUMBER.fullmatch(number):
+                raise ValueError("a summary has numbers of exercises, such as 03.1")
             total[number].add(tried)
     return dict(sorted(total.items()))
 

@@ -68,13 +68,15 @@ def is_own(folder: Path) -> bool:
     """Tell whether this user may write in a folder of the course, and no other user works in it.
 
     The folder belongs to the user who opened the course there first, and who therefore owns its ``.course``.
+    Before that it must be the user's own, or the system's: anybody may make a folder in a shared one.
     """
     if not os.access(folder, os.W_OK):
         return False
-    state = folder / STATE
-    if not hasattr(os, "geteuid") or not state.exists():
+    if not hasattr(os, "geteuid"):
         return True
-    return os.geteuid() in (0, state.stat().st_uid)
+    state = folder / STATE
+    user = os.geteuid()
+    return user == 0 or (state.stat().st_uid == user if state.exists() else folder.stat().st_uid in (0, user))
 
 
 def _around() -> tuple[Path, ...]:

@@ -87,6 +87,41 @@ def test_what_is_no_summary_is_named(learner, tmp_path):
         written(tmp_path / "x.json")
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"00.3": {"learners": 1000, "passed": 1000, "attempts": 1000, "told": {}}},
+        {"00.3": {"learners": 1, "passed": 2, "attempts": 2, "told": {}}},
+        {"00.3": {"learners": 1, "passed": 1, "attempts": -3, "told": {}}},
+        {"00.3": {"learners": 1, "passed": 0, "attempts": 2, "told": {"x": 900}}},
+        {"\x1b[2J": {"learners": 1, "passed": 1, "attempts": 1, "told": {}}},
+    ],
+)
+def test_one_file_tells_of_one_learner(claim, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(claim))
+    with pytest.raises(CourseError, match="is no summary of attempts"):
+        show([tmp_path / "a.json"])
+
+
+def test_a_terminal_obeys_no_message(tmp_path):
+    entry = {
+        "learners": 1,
+        "passed": 0,
+        "attempts": 1,
+        "told": {"\x1b]0;mine\x07 not\n00.4 all passed" * 99: 1},
+    }
+    (tmp_path / "a.json").write_text(json.dumps({"00.3": entry}))
+    shown = show([tmp_path / "a.json"])
+    assert "\x1b" not in shown and "\x07" not in shown and len(shown.splitlines()) == 3
+    assert len(shown) < 700
+
+
+def test_a_summary_is_small(tmp_path):
+    (tmp_path / "a.json").write_bytes(b" " * 1_000_001)
+    with pytest.raises(CourseError, match="more than 1,000,000 bytes"):
+        show([tmp_path / "a.json"])
+
+
 def test_damaged_lines_are_passed_over_and_an_unwritable_file_breaks_no_check(learner):
     switched(True)
     check.idle_lanes(7)

@@ -87,6 +87,9 @@ def _merged(new: Path, old: Path, table: Table, key: Sequence[str], again: Seque
 def _copied(source: Path, target: Path, rows: list[dict]) -> set[str]:
     """Copy the files of these profiles. Return their names."""
     files = {row["file"] for row in rows}
+    for file in files:
+        if not store.is_name(file):
+            raise ValueError(f"{source / store.TABLE} names {file!r}, which is no profile's file beside it")
     missing = sorted(file for file in files if not (source / file).is_file())
     if missing:
         raise ValueError(f"{source} has rows of profiles whose files are missing: {', '.join(missing)}")

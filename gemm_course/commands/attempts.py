@@ -8,6 +8,9 @@ from pathlib import Path
 from gemm_course.attempts import added, as_json, attempts_file, summary, table
 from gemm_course.commands.errors import CourseError
 
+# A summary of all exercises has some tens of thousands of bytes.
+MOST_BYTES = 1_000_000
+
 
 def switched(on: bool) -> str:
     """Begin to keep attempts, or remove those that were kept. Return a sentence about it.
@@ -51,6 +54,8 @@ def show(files: Sequence[Path]) -> str:
     texts = []
     for file in files:
         try:
+            if file.stat().st_size > MOST_BYTES:
+                raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
             texts.append(file.read_text("utf-8"))
             added(texts[-1:])
         except (OSError, ValueError) as error:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from gemm_course import places
 from gemm_course.commands.errors import CourseError
@@ -52,7 +55,18 @@ def bundle(folder: Path, solutions: bool, extra: str | None) -> float:
     for python, wanted in _for_any_patch(listed.read_text("utf-8")).items():
         _do([*download, "--dest", str(wheels), "--no-deps", f"--python-version={python}", *wanted])
     _do([*download, "--dest", str(wheels), *BUILDS, f"uv=={locked}"])
+    _check_hashes(wheels)
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
+
+
+def _check_hashes(wheels: Path) -> None:
+    """Refuse a wheel of a locked package that is not one of the files that ``uv.lock`` names."""
+    lock = tomllib.loads((places.COURSE / "uv.lock").read_text("utf-8"))
+    known = {each["name"]: {file.get("hash") for file in each.get("wheels", ())} for each in lock["package"]}
+    for wheel in sorted(wheels.glob("*.whl")):
+        name = canonicalize_name(wheel.name.partition("-")[0])
+        if name in known and f"sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}" not in known[name]:
+            raise CourseError(f"{wheel.name} is not the file that uv.lock names: its hash is another.")
 
 
 def _for_any_patch(listed: str) -> dict[str, list[str]]:

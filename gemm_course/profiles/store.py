@@ -22,6 +22,8 @@ USUAL = 4096
 FOLDER, TABLE, SUFFIX = "profile", "kernels.csv", ".json.xz"
 # There is one profile for each combination of these columns.
 KEY = ("stage", "tiles", "m", "n", "k")
+# The largest profile of the ladder has some hundred thousand bytes of text.
+MOST_BYTES = 50_000_000
 COUNTED = ("executed", "threads", "global_sectors", "shared_wavefronts")
 
 
@@ -55,5 +57,14 @@ def write(path: Path, content: Mapping[str, Any]) -> None:
     path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 
 
+def is_name(file: str) -> bool:
+    """Tell whether this is the name of a profile's file, and no path that leads elsewhere."""
+    return Path(file).name == file and "\\" not in file and file.endswith(SUFFIX)
+
+
 def read(path: Path) -> dict[str, Any]:
-    return json.loads(lzma.decompress(path.read_bytes()))
+    """Return what a profile's file stores. Raise ValueError if it is larger than any profile."""
+    text = lzma.LZMADecompressor().decompress(path.read_bytes(), MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise ValueError(f"{path.name} is no profile: it has more than {MOST_BYTES:,} bytes")
+    return json.loads(text)

@@ -61,7 +61,8 @@ def emulate(
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="lockstep",
-        description="Run a numba.cuda program without a GPU, count its accesses, find its mistakes.",
+        description="Run a numba.cuda program without a GPU, count its accesses, find its mistakes. "
+        "The program runs as you: it can read and write what you can.",
     )
     parser.add_argument("--gpu", help="the GPU whose limits hold, such as h200 (the default), ada or 8.6")
     parser.add_argument(

@@ -161,3 +161,14 @@ def test_a_profile_without_its_file_is_not_merged(tmp_path):
     with pytest.raises(ValueError, match=r"whose files are missing: block_tiled-4096\.json\.xz"):
         merge(tmp_path / "new", tmp_path / "h200")
     assert not (tmp_path / "h200").exists()
+
+
+@pytest.mark.parametrize("name", ["../../x.json.xz", "/etc/x.json.xz", "..\\x.json.xz", "x.py", ""])
+def test_a_row_names_a_file_beside_it_and_no_path(name, tmp_path):
+    new, old = tmp_path / "new", tmp_path / "old"
+    profile_rows(new / "profile", ("wmma", "", 64, "1"))
+    path = new / "profile" / "kernels.csv"
+    path.write_text(path.read_text().replace("wmma-64.json.xz", name))
+    with pytest.raises(ValueError, match="which is no profile's file beside it"):
+        merge(new, old)
+    assert not (old / "profile").exists()

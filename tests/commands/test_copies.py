@@ -158,6 +158,20 @@ def test_the_second_user_of_a_writable_folder_gets_a_copy(brought, home, monkeyp
     assert places.learners_folder() == home / "Documents" / "gemm-course"
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows tells no owner")
+def test_a_folder_that_somebody_else_made_is_nobodys_own(not_mine, home, monkeypatch):
+    """Such as one in a shared folder, which holds a notebook of theirs."""
+    trap = home / "shared"
+    (trap / "notebooks").mkdir(parents=True)
+    (trap / places.FIRST).write_text("x")
+    monkeypatch.chdir(trap)
+    monkeypatch.setattr(places.os, "geteuid", lambda: 4711)
+    trap_owner = trap.stat().st_uid
+    if trap_owner == 0:  # The system's own folders are trusted.
+        os.chown(trap, 4712, -1)
+    assert places.learners_folder() == home / "Documents" / "gemm-course"
+
+
 def test_a_clone_around_the_working_directory_is_the_learners(not_mine, home, monkeypatch):
     """Such as one that nbgitpuller brought, where the course is installed in the hub's image."""
     clone = home / "gpu-course"
