@@ -130,6 +130,21 @@ def release(
 
 
 @app.command()
+def graded(
+    folder: Annotated[Path, typer.Argument(help="the one with nbgrader_config.py")] = Path(),
+    assignment: Annotated[
+        str | None, typer.Option(help="only this one, such as 03_shared_memory_tiles", show_default=False)
+    ] = None,
+) -> None:
+    """Tell each student's points, and first what nbgrader could not grade, which its export counts as 0."""
+    from gemm_course.commands.graded import show
+
+    text, complete = show(folder, assignment)
+    print(text)
+    raise typer.Exit(0 if complete else 1)
+
+
+@app.command()
 def bundle(
     folder: Annotated[Path, typer.Argument(help="a folder that is new or empty")],
     solutions: Annotated[bool, typer.Option(help="with all solutions, or with none")] = True,
@@ -155,7 +170,10 @@ def emulate(
     module: Annotated[bool, typer.Option("-m", help="run a module, as python -m does")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="tell it as JSON, for machines")] = False,
 ) -> None:
-    """Run a numba.cuda program without a GPU; what follows the program are its own arguments."""
+    """Run a numba.cuda program without a GPU; what follows the program are its own arguments.
+
+    The program runs as you: it can read and write what you can.
+    """
     from gemm_course.commands.errors import CourseError
     from lockstep import LaunchError
     from lockstep.cli import emulate

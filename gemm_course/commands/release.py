@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 
-from gemm_course import checks, places
+from gemm_course import places
 from gemm_course.commands.copying import brought
 from gemm_course.commands.errors import CourseError
+from gemm_course.grading.assignments import assignment_of, without_solutions
 
 # A learner needs these parts of a clone besides the notebooks. Tests and notebook sources are left out
 # because they hold solutions.
@@ -29,24 +27,34 @@ COURSE = (
     "gemm_course",
     "lockstep",
 )
-# These are tags of the notebooks' cells.
-FOLDED, STUB, LISTING = "folded", "stub", "listing"
-SOLUTIONS_LINK = "Every solution with what it shows when it runs"
-# The check loads the module of `graded` again, because a notebook may have replaced the function.
-CHECK = """\
-from importlib import reload
-
-from gemm_course import check
-from gemm_course.checks.core import grading
-
-reload(grading).graded({call})"""
 # With these settings nbgrader has no solutions to remove, and leaves the pictures below cells. Before it
-# grades, it restores checks that a learner has deleted.
+# grades, each submission is put back into its assignment's form. Its kernel is confined, if the system can.
 CONFIG = """\
+import os
+
+os.environ["GEMM_COURSE_PROGRESS"] = "off"  # Grading leaves your own progress alone.
+folder = os.path.dirname(os.path.abspath(__file__))
+
 c = get_config()
 c.CourseDirectory.course_id = "gemm-course"
-c.ExecutePreprocessor.timeout = 300
+c.CourseDirectory.root = folder
+c.ExecutePreprocessor.timeout = 120
+c.Restore.folder = c.ConfinedExecute.folder = folder
 c.OverwriteCells.add_missing_cells = True
+c.Autograde.sanitize_preprocessors = [
+    "nbgrader.preprocessors.ClearOutput",
+    "gemm_course.grading.preprocessors.Restore",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "nbgrader.preprocessors.OverwriteCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.Autograde.autograde_preprocessors = [
+    "gemm_course.grading.preprocessors.ConfinedExecute",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
 c.GenerateAssignment.preprocessors = [
     f"nbgrader.preprocessors.{name}"
     for name in (
@@ -84,7 +92,7 @@ def release_course(folder: Path, solutions: bool) -> None:
             target = folder / "notebooks" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.suffix == ".ipynb" and not solutions:
-                nbformat.write(_without_solutions(nbformat.read(file, 4)), target)
+                nbformat.write(without_solutions(nbformat.read(file, 4)), target)
             else:
                 shutil.copyfile(file, target)
 
@@ -108,78 +116,6 @@ def release_assignments(folder: Path) -> list[str]:
             _copy_what_it_shows(place)
             made.append(assignment)
     return made
-
-
-def assignment_of(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Turn a learner's notebook into an assignment of nbgrader, without solutions, and return it."""
-    notebook = _without_solutions(notebook)
-    notebook.cells = [made for cell in notebook.cells for made in _graded(cell)]
-    nbformat.validate(notebook)
-    return notebook
-
-
-def _without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Remove the solutions below the notebook's exercises, and links to the other solutions. Return it.
-
-    A cell that lists a kernel which solves an exercise stays without its outputs, and a learner may run it.
-    """
-    notebook.cells = [cell for cell in notebook.cells if FOLDED not in cell.metadata.get("tags", [])]
-    for cell in notebook.cells:
-        if SOLUTIONS_LINK in cell.source:
-            cell.source = cell.source.split(SOLUTIONS_LINK)[0].rstrip()
-        if LISTING in cell.metadata.get("tags", []) and cell.cell_type == "code":
-            cell.outputs = []
-    return notebook
-
-
-def _graded(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
-    """Split an exercise's cell into what the learner writes and the check. Yield any other cell as it is."""
-    is_stub = cell.cell_type == "code" and STUB in cell.metadata.get("tags", [])
-    call = _check_at_the_end(cell.source) if is_stub else None
-    if call is None:
-        yield cell
-        return
-    written, asked = _answer_and_question(cell.source, call)
-    answer = nbformat.from_dict(cell)
-    answer.source, answer.outputs = written, []
-    answer.metadata.nbgrader = _for_nbgrader(cell.id, solution=True)
-    yield answer
-    check = nbformat.v4.new_code_cell(CHECK.format(call=asked), id=f"{cell.id}-check")
-    check.metadata.nbgrader = _for_nbgrader(check.id, grade=True, locked=True, points=1)
-    yield check
-
-
-def _answer_and_question(source: str, call: str) -> tuple[str, str]:
-    """Split the source of an exercise into what the learner writes and the call that checks it.
-
-    An answer that is written into the call, as in `check.idle_lanes(None)`, gets a name above it.
-    """
-    lines = [source[: source.rindex(call)].rstrip()]
-    node = ast.parse(call).body[0].value
-    parameters = list(inspect.signature(getattr(checks, node.func.attr)).parameters)
-    for place, given in enumerate(node.args):
-        if not isinstance(given, ast.Name):
-            lines.append(f"{parameters[place]} = {ast.get_source_segment(call, given)}")
-            node.args[place] = ast.Name(parameters[place])
-    for keyword in node.keywords:
-        if not isinstance(keyword.value, ast.Name):
-            lines.append(f"{keyword.arg} = {ast.get_source_segment(call, keyword.value)}")
-            keyword.value = ast.Name(keyword.arg)
-    return "\n".join(filter(None, lines)), ast.unparse(node)
-
-
-def _check_at_the_end(source: str) -> str | None:
-    """Return the call of a checker at the end of a cell, as text, or None if there is none."""
-    last = (ast.parse(source).body or [None])[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        call = ast.get_source_segment(source, last)
-        return call if call.startswith("check.") else None
-    return None
-
-
-def _for_nbgrader(name: str, *, solution=False, grade=False, locked=False, points=None) -> dict:
-    given = {"grade_id": name, "solution": solution, "grade": grade, "locked": locked, "task": False}
-    return given | {"schema_version": 3} | ({} if points is None else {"points": points})
 
 
 def _copy_what_it_shows(place: Path) -> None:

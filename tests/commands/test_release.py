@@ -15,15 +15,8 @@ from gemm_course.checks import Exercise, Verdict
 from gemm_course.checks.core import grading
 from gemm_course.checks.core.grading import graded, replaced_functions
 from gemm_course.commands.errors import CourseError
-from gemm_course.commands.release import (
-    CHECK,
-    CONFIG,
-    _answer_and_question,
-    _check_at_the_end,
-    assignment_of,
-    release_assignments,
-    release_course,
-)
+from gemm_course.commands.release import CONFIG, release_assignments, release_course
+from gemm_course.grading.assignments import CHECK, answer_and_question, assignment_of, check_at_the_end
 from tests.notebooks.builder import ROOT, builder
 
 NAMES = builder.names()
@@ -42,9 +35,9 @@ def solutions(name: str) -> dict[str, str]:
     book = nbformat.read(ROOT / "notebooks" / "solutions" / f"{name}_solutions.ipynb", 4)
     tagged = [cell for cell in book.cells if "solution" in cell.metadata.get("tags", [])]
     cells = [cell for cell in tagged if cell.cell_type == "code"]
-    asked = {cell.id.removesuffix("-solution"): _check_at_the_end(cell.source) for cell in cells}
+    asked = {cell.id.removesuffix("-solution"): check_at_the_end(cell.source) for cell in cells}
     sources = {cell.id.removesuffix("-solution"): cell.source for cell in cells}
-    return {each: _answer_and_question(sources[each], call)[0] for each, call in asked.items() if call}
+    return {each: answer_and_question(sources[each], call)[0] for each, call in asked.items() if call}
 
 
 def of_nbgrader(cell, key: str):

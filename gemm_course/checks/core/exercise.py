@@ -2,6 +2,8 @@
 
 import functools
 import inspect
+import os
+import sys
 from collections.abc import Callable
 
 from gemm_course.attempts import note_attempt
@@ -9,6 +11,9 @@ from gemm_course.progress import note_pass
 
 from .printing import few_lines
 from .verdict import NOT_YET, Verdict
+
+# nbgrader sets this variable while it grades, and imports the course before a notebook can delete it.
+_GRADED = "NBGRADER_EXECUTION" in os.environ
 
 
 class Refused(Exception):
@@ -32,10 +37,21 @@ class Exercise:
     def __init__(self, number: str, start: str, hints: tuple[str, ...], prove: Callable[..., str]):
         self.number, self.name, self.start, self.hints = number, prove.__name__, start, hints
         # Table exercises set these two: the right answer, and likely mistakes with their answers.
-        self.right: Callable | None = None
+        self._right: Callable | None = None
         self.slips: tuple = ()
         self._prove = prove
         functools.update_wrapper(self, prove)
+
+    @property
+    def right(self) -> Callable | None:
+        """The function with the right answer, or None. While a notebook is graded, only checkers have it."""
+        if _GRADED and not sys._getframe(1).f_globals.get("__name__", "").startswith("gemm_course.checks."):
+            raise AttributeError("the right answer is not to be had while a notebook is graded")
+        return self._right
+
+    @right.setter
+    def right(self, function: Callable) -> None:
+        self._right = function
 
     def __repr__(self) -> str:
         return f"<check.{self.name}, exercise {self.number}>"

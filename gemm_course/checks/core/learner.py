@@ -66,7 +66,7 @@ def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: 
     """
     try:
         with _ends(function):
-            answer = _drawn(function(*args))
+            answer = plain(_drawn(function(*args)))
             if answer is not None and answer is not Ellipsis:
                 return read(answer)
     except Refused:
@@ -152,6 +152,37 @@ def _drawn(answer: Any) -> Any:
             "grow in each iteration?"
         )
     return items
+
+
+# Each of these is the type's own conversion, whatever a class that inherits from it has instead.
+_PLAIN = (
+    (bool, int.__bool__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (complex, complex.__complex__),
+    (str, str.__str__),
+)
+
+
+def plain(value: Any) -> Any:
+    """Return a number, text, list, tuple or dict as Python's own, also within one another.
+
+    A class of the learner's may compare in its own way, and then a comparison with it says nothing. Refuse a
+    value of such a class. Arrays, functions and kernels are returned as they are.
+    """
+    for kind, convert in _PLAIN:
+        if isinstance(value, kind) and not isinstance(value, np.generic):
+            return value if type(value) is kind else convert(value)
+    if isinstance(value, dict):
+        return {plain(key): plain(each) for key, each in dict.items(value)}
+    if isinstance(value, list):
+        return [plain(each) for each in list.__iter__(value)]
+    if isinstance(value, tuple):
+        return tuple(plain(each) for each in tuple.__iter__(value))
+    if type(value).__module__ == "__main__":
+        kind = type(value).__name__
+        raise Refused(f"Return numbers, or lists and tuples of them; this is a value of your class `{kind}`.")
+    return value
 
 
 def name_of(function: Callable) -> str:

@@ -12,7 +12,8 @@ def few_lines() -> Iterator[None]:
     """Show no more than MOST_LINES of what is printed inside: a checker runs a kernel dozens of times."""
     printed = io.StringIO()
     try:
-        with contextlib.redirect_stdout(printed):
+        # Warnings are told with the rest: a grader takes whatever is on stderr for an error.
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             yield
     finally:
         lines = printed.getvalue().splitlines()

@@ -1,0 +1,236 @@
+"""Runs a command that reaches nothing but what it needs: a submission's kernel, on Linux.
+
+    python confine.py --hide FOLDER --keep PATH -- COMMAND ...
+
+The command sees the whole machine read-only. The homes, the temporary folders, and each FOLDER are empty
+for it. Only what Python needs is there again, and each PATH, also read-only. The current folder is a copy,
+which the command may write to. Whatever it writes is in memory, and gone when it ends. It sees no other
+process, and has no rights over the system.
+
+It is a mount namespace of Linux with a user namespace around it, so it needs no rights itself. Some systems
+forbid it; then ``possible()`` is False. The network stays, because a kernel talks to nbgrader through it.
+This module imports the standard library only, because it runs before the command's own Python does.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+# These are the numbers that Linux has for flags and calls, from its headers.
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID = 0x00020000, 0x08000000, 0x10000000, 0x20000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
+MS_REC, MS_PRIVATE = 16384, 1 << 18
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
+SYS_MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
+
+# Here other programs keep sockets and files of all users.
+SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/var/run")
+# A submission's own folder may have this many bytes.
+MOST_BYTES = 200_000_000
+# What is written into one folder may take this much memory.
+SIZE = "size=512m"
+# These are new. A kernel that knows no parent complains, and here its parent is no process that it sees.
+NEW = {
+    "IPYTHONDIR": "/tmp/ipython",
+    "JPY_PARENT_PID": "1",
+    "MPLCONFIGDIR": "/tmp/matplotlib",
+    "PYTHONSAFEPATH": "1",
+}
+# The command gets these variables, and no token of a hub or a cloud.
+VARIABLES = ("PATH", "LANG", "LANGUAGE", "TZ", "TERM", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH")
+BEGINNINGS = ("LC_", "PYTHON", "NUMBA_", "CUDA_", "NBGRADER_", "GEMM_COURSE_", "OMP_", "MPL")
+
+
+def command(
+    inner: Sequence[str], hide: Sequence[Path | str] = (), keep: Sequence[Path | str] = ()
+) -> list[str]:
+    """Return the command line that runs the command ``inner`` confined."""
+    given = [f"--hide={folder}" for folder in hide] + [f"--keep={path}" for path in keep]
+    return [sys.executable, "-I", str(Path(__file__).resolve()), *given, "--", *inner]
+
+
+def possible() -> bool:
+    """Tell whether this system lets a command be confined."""
+    if sys.platform != "linux":
+        return False
+    try:
+        tried = subprocess.run(command(["true"]), capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return tried.returncode == 0
+
+
+class Refused(OSError):
+    """An error for a call that the system refuses."""
+
+
+def _call(name: str, *args: object) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    done = getattr(libc, name)(*args)
+    if done == -1:
+        error = ctypes.get_errno()
+        raise Refused(error, f"{name}: {os.strerror(error)}")
+    return done
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    texts = (None if text is None else text.encode() for text in (source, target, kind))
+    source, target, kind = texts
+    _call("mount", source, target, kind, ctypes.c_ulong(flags), None if data is None else data.encode())
+
+
+def _enter() -> None:
+    """Enter namespaces of our own, in which this user keeps its number."""
+    user, group = os.geteuid(), os.getegid()
+    _call("unshare", CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+
+
+def _read_only() -> None:
+    """Make every mounted file system read-only."""
+    _mount("none", "/", None, MS_REC | MS_PRIVATE)
+    attributes = (ctypes.c_uint64 * 4)(MOUNT_ATTR_RDONLY, 0, 0, 0)
+    flags = ctypes.c_uint(AT_RECURSIVE)
+    _call("syscall", SYS_MOUNT_SETATTR, AT_FDCWD, b"/", flags, ctypes.byref(attributes), ctypes.c_size_t(32))
+
+
+def _needed_by_python() -> list[str]:
+    # A virtual environment's Python lies elsewhere, and so may the packages of an editable install.
+    executables = {os.path.dirname(os.path.realpath(sys.executable)), os.path.dirname(sys.executable)}
+    return [sys.prefix, sys.base_prefix, *executables, *sysconfig.get_paths().values()]
+
+
+def _hide(folders: Sequence[str], keep: Sequence[str], current: str) -> None:
+    """Cover folders with empty ones. Put back what is kept, read-only, and a copy of the current folder."""
+    hidden = sorted({os.path.realpath(folder) for folder in folders if os.path.isdir(folder)} - {"/"})
+    folders = [each for each in hidden if not _is_in_one_of(each, hidden)]
+    keep = sorted({path for path in keep if os.path.exists(path) and _is_in(path, folders)})
+    keep = [path for path in keep if not _is_in_one_of(path, keep)]
+    handles = {path: os.open(path, os.O_PATH) for path in (*keep, current)}
+    for folder in folders:
+        _mount("none", folder, "tmpfs", MS_NOSUID | MS_NODEV, SIZE)
+    for path in keep:
+        if os.path.isdir(f"/proc/self/fd/{handles[path]}"):
+            os.makedirs(path, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            Path(path).touch()
+        _mount(f"/proc/self/fd/{handles[path]}", path, None, MS_BIND | MS_REC)
+    for folder in hidden:
+        if _is_in(folder, keep):  # A hidden folder inside what is kept, such as the solutions in the course.
+            _mount("none", folder, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY)
+    inside = f"/proc/self/fd/{handles[current]}"
+    if _is_in(current, folders):
+        os.makedirs(current, exist_ok=True)
+    elif current != "/" and not any(_is_in(path, [current]) for path in _needed_by_python()):
+        _mount("none", current, "tmpfs", MS_NOSUID | MS_NODEV, SIZE)
+    # A folder around what is kept, such as a home, is no submission, and stays as it is.
+    if current != "/" and not any(_is_in(path, [current]) for path in (*keep, *_needed_by_python())):
+        _copy(inside, current)
+    for handle in handles.values():
+        os.close(handle)
+    os.chdir(current)
+
+
+def _is_in(path: str, folders: Sequence[str]) -> bool:
+    return any(path == each or path.startswith(f"{each}{os.sep}") for each in folders)
+
+
+def _is_in_one_of(path: str, others: Sequence[str]) -> bool:
+    return any(path != each and path.startswith(f"{each}{os.sep}") for each in others)
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy a folder's files, and no links, which might lead elsewhere."""
+    left = MOST_BYTES
+    for folder, folders, files in os.walk(source):
+        place = os.path.join(target, os.path.relpath(folder, source))
+        folders[:] = [each for each in folders if not os.path.islink(os.path.join(folder, each))]
+        for each in folders:
+            os.makedirs(os.path.join(place, each), exist_ok=True)
+        for each in files:
+            path = os.path.join(folder, each)
+            if os.path.islink(path) or not os.path.isfile(path):
+                continue
+            left -= os.path.getsize(path)
+            if left < 0:
+                raise Refused(errno.EFBIG, f"the current folder has more than {MOST_BYTES:,} bytes")
+            shutil.copyfile(path, os.path.join(place, each))
+
+
+def _own_processes() -> None:
+    """Show the processes of our own namespace only; where that is forbidden, none."""
+    try:
+        _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV)
+    except Refused:
+        _mount("none", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY)
+
+
+def _give_up_rights() -> None:
+    """Drop all rights over the namespaces, so that the command cannot uncover anything."""
+    for capability in range(64):
+        with contextlib.suppress(Refused):
+            _call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0)
+    _call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def _environment() -> dict[str, str]:
+    kept = {n: v for n, v in os.environ.items() if n in VARIABLES or n.startswith(BEGINNINGS)}
+    kept.pop("PYTHONSTARTUP", None)
+    return kept | NEW
+
+
+def _run(inner: Sequence[str], hide: Sequence[str], keep: Sequence[str]) -> None:
+    """Confine this process, and become the command."""
+    _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    current, home = os.path.realpath(os.getcwd()), os.path.expanduser("~")
+    _read_only()
+    folders = [*SHARED, "/home", "/root", home, *hide]
+    _hide(folders, [os.path.realpath(each) for each in (*keep, *_needed_by_python())], current)
+    _own_processes()
+    _give_up_rights()
+    os.execvpe(inner[0], list(inner), _environment())
+
+
+def main() -> int:
+    """Run the command of the command line confined. Return its exit status."""
+    parser = argparse.ArgumentParser(prog="confine")
+    parser.add_argument("--hide", action="append", default=[], help="a folder that is empty for the command")
+    parser.add_argument("--keep", action="append", default=[], help="a path that it can read all the same")
+    parser.add_argument("command", nargs="+")
+    given = parser.parse_args()
+    try:
+        _enter()
+    except Refused as refused:
+        print(f"confine: this system refuses it: {refused}", file=sys.stderr)
+        return 125
+    child = os.fork()
+    if child == 0:
+        try:
+            _run(given.command, given.hide, given.keep)
+        except OSError as error:
+            print(f"confine: {error.strerror or error}", file=sys.stderr)
+        os._exit(125)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _: os.kill(child, received))
+    while True:
+        try:
+            _, status = os.waitpid(child, 0)
+            return os.waitstatus_to_exitcode(status) % 256
+        except InterruptedError:
+            continue
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""Tells, per student, what was graded and what could not be: a 0 in an export does not."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+# Reasons why a submission was not graded are kept in this folder of an nbgrader course.
+REASONS = "not_graded"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one submission. points: None if it was not graded, and then ``reason`` says why."""
+
+    assignment: str
+    student: str
+    points: float | None
+    most: float
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.points is None:
+            return f"{self.assignment}  {self.student}  NOT GRADED: {self.reason}"
+        return f"{self.assignment}  {self.student}  {self.points:g} of {self.most:g}"
+
+
+def note(folder: Path, assignment: str, student: str, reason: str) -> None:
+    """Keep the reason why a submission could not be graded."""
+    path = _reason_of(folder, assignment, student)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(reason, "utf-8")
+
+
+def forget(folder: Path, assignment: str, student: str) -> None:
+    """Forget the reason of an earlier attempt to grade a submission."""
+    _reason_of(folder, assignment, student).unlink(missing_ok=True)
+
+
+def outcomes(folder: Path, assignment: str | None = None) -> Iterator[Outcome]:
+    """Yield the outcome of every submission in an nbgrader course, those that were not graded first.
+
+    folder: the one with ``nbgrader_config.py``. assignment: only this one.
+    """
+    points, most = _points(folder)
+    found = []
+    for place in sorted(folder.glob(f"submitted/*/{assignment or '*'}")):
+        if place.is_dir():
+            student, name = place.parent.name, place.name
+            graded = (folder / "autograded" / student / name / f"{name}.ipynb").is_file()
+            if graded and (name, student) in points:
+                found.append(Outcome(name, student, points[name, student], most.get(name, 0)))
+            else:
+                found.append(Outcome(name, student, None, most.get(name, 0), _why_not(folder, place)))
+    yield from sorted(found, key=lambda each: (each.points is not None, each.assignment, each.student))
+
+
+def _reason_of(folder: Path, assignment: str, student: str) -> Path:
+    return folder / REASONS / _plain(student) / f"{_plain(assignment)}.txt"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+
+
+def _why_not(folder: Path, place: Path) -> str:
+    """Return why a submission has no points: what was noted, or what its files show."""
+    student, name = place.parent.name, place.name
+    noted = _reason_of(folder, name, student)
+    if noted.is_file():
+        return noted.read_text("utf-8")
+    notebook = place / f"{name}.ipynb"
+    if not notebook.is_file():
+        others = ", ".join(sorted(path.name for path in place.glob("*.ipynb"))) or "no notebook"
+        return f"{notebook.name} is missing; there is {others}"
+    try:
+        nbformat.read(notebook, 4)
+    except Exception as error:
+        return f"{notebook.name} cannot be read: {type(error).__name__}"
+    return f"run `nbgrader autograde {name} --student {student}`, and see what it says"
+
+
+def _points(folder: Path) -> tuple[dict[tuple[str, str], float], dict[str, float]]:
+    """Return the points of each (assignment, student), and the most points of each assignment."""
+    if not (folder / "gradebook.db").is_file():
+        return {}, {}
+    with sqlite3.connect(f"file:{folder / 'gradebook.db'}?mode=ro", uri=True) as book:
+        points = {(name, student): found for name, student, found in book.execute(_POINTS)}
+        most = dict(book.execute(_MOST))
+    return points, most
+
+
+_POINTS = """
+SELECT assignment.name, submitted_assignment.student_id,
+       SUM(COALESCE(grade.manual_score, grade.auto_score, 0) + COALESCE(grade.extra_credit, 0))
+FROM submitted_assignment
+JOIN assignment ON assignment.id = submitted_assignment.assignment_id
+JOIN submitted_notebook ON submitted_notebook.assignment_id = submitted_assignment.id
+JOIN grade ON grade.notebook_id = submitted_notebook.id
+GROUP BY submitted_assignment.id
+"""
+_MOST = """
+SELECT assignment.name, SUM(grade_cells.max_score)
+FROM assignment
+JOIN notebook ON notebook.assignment_id = assignment.id
+JOIN base_cell ON base_cell.notebook_id = notebook.id
+JOIN grade_cells ON grade_cells.id = base_cell.id
+GROUP BY assignment.id
+"""

@@ -1,0 +1,135 @@
+"""What a teacher is told of submissions that were not graded, and the real nbgrader at work."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gemm_course.commands.errors import CourseError
+from gemm_course.commands.graded import show
+from gemm_course.commands.release import release_assignments
+from gemm_course.grading.outcomes import note, outcomes
+from tests.grading import books
+from tests.notebooks.builder import ROOT
+
+NAME = books.NAME
+ATTACKS = """
+import os, pathlib, sqlite3
+startup = pathlib.Path("~/.ipython/profile_default/startup").expanduser()
+startup.mkdir(parents=True, exist_ok=True)
+(startup / "00.py").write_text("from gemm_course.checks.core.exercise import Exercise\\\\n"
+    "from gemm_course.checks import Verdict\\\\n"
+    "Exercise.__call__ = lambda self, *a, **k: Verdict(self.number, self.name, True, 'x')")
+with sqlite3.connect("../../../gradebook.db") as book:
+    book.execute("CREATE TABLE IF NOT EXISTS grade (x)")
+    book.execute("CREATE TRIGGER t AFTER INSERT ON grade BEGIN UPDATE grade SET auto_score = 1; END")
+"""
+
+
+def hand_in(folder: Path, student: str, book, name=f"{NAME}.ipynb") -> Path:
+    place = folder / "submitted" / student / NAME
+    place.mkdir(parents=True)
+    (place / name).write_text(book if isinstance(book, str) else json.dumps(book), "utf-8")
+    return place
+
+
+def test_why_a_submission_has_no_points(tmp_path):
+    (tmp_path / "nbgrader_config.py").write_text("")
+    hand_in(tmp_path, "ada", books.right())
+    hand_in(tmp_path, "ben", books.right(), "Untitled.ipynb")
+    hand_in(tmp_path, "cleo", "{")
+    hand_in(tmp_path, "dan", books.right())
+    note(tmp_path, NAME, "dan", "the kernel ended in cell 7 of the graded copy")
+    reasons = {each.student: each.reason for each in outcomes(tmp_path)}
+    assert reasons["ada"] == f"run `nbgrader autograde {NAME} --student ada`, and see what it says"
+    assert reasons["ben"] == f"{NAME}.ipynb is missing; there is Untitled.ipynb"
+    assert reasons["cleo"] == f"{NAME}.ipynb cannot be read: NotJSONError"
+    assert reasons["dan"] == "the kernel ended in cell 7 of the graded copy"
+    text, complete = show(tmp_path, None)
+    assert not complete and "4 of 4 submissions are not graded, and an export counts them as 0." in text
+
+
+def test_a_folder_that_is_no_nbgrader_course(tmp_path):
+    with pytest.raises(CourseError, match="has no nbgrader_config"):
+        show(tmp_path, None)
+    (tmp_path / "nbgrader_config.py").write_text("")
+    with pytest.raises(CourseError, match="There are no submissions in"):
+        show(tmp_path, "03")
+
+
+@pytest.fixture(scope="session")
+def python(tmp_path_factory) -> Path:
+    """A Python with the course and nbgrader, as a teacher has them."""
+    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+    place = tmp_path_factory.mktemp("teacher") / "env"
+    listed = place.with_name("listed.txt")
+    export = [
+        "--frozen",
+        "--no-dev",
+        "--no-emit-workspace",
+        "--no-hashes",
+        "--quiet",
+        "--output-file",
+        listed,
+    ]
+    packages = ["--editable", ROOT, "--editable", ROOT / "lockstep", "nbgrader==0.9.6"]
+    for command in (
+        ["export", *export],
+        ["venv", "--quiet", "--python", sys.executable, place],
+        ["pip", "install", "--quiet", "--python", place, "--constraint", listed, *packages],
+    ):
+        subprocess.run([uv, *map(str, command)], cwd=ROOT, check=True, timeout=500)
+    return place / "bin" / "python"
+
+
+def run_nbgrader(python: Path, folder: Path, *command: str) -> str:
+    programs = os.pathsep.join([str(python.parent), os.environ["PATH"]])  # It calls alembic.
+    environment = os.environ | {"HOME": str(folder / "home"), "CUDA_VISIBLE_DEVICES": "", "PATH": programs}
+    environment.pop("VIRTUAL_ENV", None)
+    done = subprocess.run(
+        [python, "-m", "nbgrader", *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    return done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="nbgrader does not support Windows")
+@pytest.mark.full(reason="installs nbgrader and grades seven submissions")
+def test_nbgrader_gives_the_points_that_are_earned(python, tmp_path):
+    release_assignments(tmp_path / "course")
+    folder = tmp_path / "course"
+    (folder / "home").mkdir()
+    run_nbgrader(python, folder, "generate_assignment", NAME)
+    changed, warns, attacks, empty = books.right(), books.right(), books.assignment(), books.assignment()
+    books.split(changed), books.without_checks(changed), books.without_imports(changed)
+    books.with_code(warns, "import sys, warnings; warnings.warn('x'); print('y', file=sys.stderr)")
+    for cell in books.answers_of(warns):
+        cell.source += "\nwarnings.warn('z')"
+    books.tagged(empty)
+    hand_in(folder, "a_attacks", books.with_code(attacks, ATTACKS))
+    beside = hand_in(folder, "b_empty", empty)
+    (beside / "gemm_course.py").write_text("raise SystemExit")
+    hand_in(folder, "c_changed", changed)
+    hand_in(folder, "d_warns", warns)
+    hand_in(folder, "e_course", books.from_the_course())
+    hand_in(folder, "f_exits", books.with_code(books.right(), "import os; os._exit(1)"))
+    (hand_in(folder, "g_links", books.right()) / "x").symlink_to("../../d_warns")
+    told = run_nbgrader(python, folder, "autograde", NAME)
+    found = {each.student: each for each in outcomes(folder)}
+    many = len(books.solutions())
+    assert {student: each.points for student, each in found.items()} == {
+        "a_attacks": 0, "b_empty": 0, "c_changed": many, "d_warns": many, "e_course": many,
+        "f_exits": None, "g_links": None,
+    }, told  # fmt: skip
+    assert "the kernel ended in cell" in found["f_exits"].reason and "is a link" in found["g_links"].reason
+    assert found["c_changed"].most == many
+    assert not (folder / "home" / ".ipython" / "profile_default" / "startup" / "00.py").exists()
