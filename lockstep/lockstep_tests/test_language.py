@@ -692,11 +692,6 @@ def depth(low, high, level=0):
     return depth(low, (low + high) // 2, level + 1)
 
 
-@cuda.jit("int64(int64, int64)", device=True)
-def product(n, first):
-    return first if n < 1 else n * product(n - 1, 1)
-
-
 @cuda.jit(device=True)
 def fill(x, i):
     if i < x.size:
@@ -750,9 +745,6 @@ def wrong_kernels():
 
     def literal_passed_on(x, out):
         fill_from_the_start(out, 0)
-
-    def literal_inside(x, out):
-        out[0] = product(x.size, x.size)
 
     def default_inside(x, out):
         out[0] = depth(x.size, x.size + 9)
@@ -901,7 +893,6 @@ SENTENCES = {
     "with the literal 4; ",
     "literal_passed_on": "with the literal 0; for Numba a literal is a type of its own, and numba-cuda "
     "compiles a function that calls itself for one combination of types: write np.int64(0), which is no",
-    "literal_inside": "product calls itself with the literal 1 as first, and was called with a value that is",
     "default_inside": "with a value that is no literal as level, and was called with its default",
     "called_with_another_type": "with a value of type int64 as n, and was called with a value of type int32",
     "called_with_another_type_for_nothing": "fill calls itself with a value of type int64 as i",

@@ -9,7 +9,7 @@ import pytest
 from numba import complex128, cuda, float32, float64, int64, types
 from numba.cuda.cudadrv.driver import CudaAPIError
 
-from lockstep import KernelRaised, LaunchError, emulated
+from lockstep import KernelRaised, LaunchError, UnsupportedKernel, emulated
 from lockstep.host.errors import CUDAError, UnsupportedCall
 
 
@@ -326,6 +326,29 @@ def test_a_pointer_is_an_address_of_device_memory():
     assert there.copy_to_host().tolist() == expected.tolist()
     with pytest.raises(UnsupportedCall, match="not in the emulated GPU's memory"):
         kernel[1, 64](12, 20)
+
+
+def test_a_function_with_a_signature_calls_itself_with_its_types():
+    @cuda.jit("int64(int64, int64)", device=True)
+    def product(n, first):
+        return first if n < 1 else n * product(n - 1, 1)
+
+    @cuda.jit("int64(int64)", device=True)
+    def factorial(n):
+        return 1 if n < 2 else n * factorial(n - 1)
+
+    @cuda.jit
+    def literal_inside(out):
+        out[0] = product(out.size, 1)
+
+    @cuda.jit
+    def literal_outside(out):
+        out[0] = factorial(5)
+
+    with pytest.raises(UnsupportedKernel, match="product calls itself with the literal 1 as first"):
+        literal_inside[1, 1](np.zeros(4))
+    literal_outside[1, 1](out := np.zeros(4))
+    assert out[0] == 120
 
 
 def test_an_overload_tells_whether_its_blocks_meet():
