@@ -14,6 +14,8 @@ from .verdict import NOT_YET, Verdict
 
 # nbgrader sets this variable while it grades, and imports the course before a notebook can delete it.
 _GRADED = "NBGRADER_EXECUTION" in os.environ
+# The right answers of table exercises, by number. They are no attributes that `dir` would show.
+_RIGHT: dict[str, Callable] = {}
 
 
 class Refused(Exception):
@@ -36,8 +38,7 @@ class Exercise:
 
     def __init__(self, number: str, start: str, hints: tuple[str, ...], prove: Callable[..., str]):
         self.number, self.name, self.start, self.hints = number, prove.__name__, start, hints
-        # Table exercises set these two: the right answer, and likely mistakes with their answers.
-        self._right: Callable | None = None
+        # Table exercises set this, and `right`: likely mistakes with their answers.
         self.slips: tuple = ()
         self._prove = prove
         functools.update_wrapper(self, prove)
@@ -47,11 +48,11 @@ class Exercise:
         """The function with the right answer, or None. While a notebook is graded, only checkers have it."""
         if _GRADED and not sys._getframe(1).f_globals.get("__name__", "").startswith("gemm_course.checks."):
             raise AttributeError("the right answer is not to be had while a notebook is graded")
-        return self._right
+        return _RIGHT.get(self.number)
 
     @right.setter
     def right(self, function: Callable) -> None:
-        self._right = function
+        _RIGHT[self.number] = function
 
     def __repr__(self) -> str:
         return f"<check.{self.name}, exercise {self.number}>"
