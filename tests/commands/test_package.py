@@ -43,7 +43,8 @@ def test_pandas_is_loaded_with_the_first_counts_alone():
 
 
 def test_every_module_can_be_imported(subtests):
-    for name in MODULES:
+    """Those for nbgrader run where it is: tests/grading/test_outcomes.py."""
+    for name in sorted(set(MODULES) - {"gemm_course.grading.preprocessors"}):
         with subtests.test(name):
             import_module(name)
 
