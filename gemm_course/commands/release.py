@@ -42,7 +42,6 @@ c.ExecutePreprocessor.timeout = 120
 c.Restore.folder = c.ConfinedExecute.folder = folder
 c.OverwriteCells.add_missing_cells = True
 c.Autograde.sanitize_preprocessors = [
-    "nbgrader.preprocessors.ClearOutput",
     "gemm_course.grading.preprocessors.Restore",
     "nbgrader.preprocessors.OverwriteKernelspec",
     "nbgrader.preprocessors.OverwriteCells",

@@ -63,7 +63,7 @@ def possible() -> bool:
     if sys.platform != "linux":
         return False
     try:
-        tried = subprocess.run(command(["true"]), capture_output=True, timeout=60)
+        tried = subprocess.run(command(["true"]), cwd="/", capture_output=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return False
     return tried.returncode == 0

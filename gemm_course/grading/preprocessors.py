@@ -22,8 +22,10 @@ from .restoring import restored
 
 # A kernel needs these besides Python. Jupyter puts the name of the file with its connection into the braces.
 _KEPT = (PACKAGE, Path(lockstep.__file__).parent, COURSE / "data", Path(sys.executable), "{connection_file}")
-# The kernel imports nothing from beside the notebook, and the course before it runs a cell.
-_ARGUMENTS = ("--IPKernelApp.ignore_cwd=True", "--IPKernelApp.exec_lines=import gemm_course.checks as _")
+# The kernel imports the course before it runs a cell. A module beside the notebook can be imported, but it
+# comes last, so that it takes no other module's place.
+_BEGIN = "import sys, gemm_course.checks as _; sys.path.append('')"
+_ARGUMENTS = ("--IPKernelApp.ignore_cwd=True", f"--IPKernelApp.exec_lines={_BEGIN}")
 
 
 class NotGraded(Exception):
@@ -40,12 +42,13 @@ class Restore(NbGraderPreprocessor):
         name, student = about["assignment"], about["student"]
         folder = Path(self.folder)
         forget(folder, name, student)
-        if link := _link_in(folder / "submitted" / student / name):
-            reason = f"{link} in the submission is a link, and only files are graded"
-            note(folder, name, student, reason)
-            raise NotGraded(reason)
-        made = folder / "release" / name / f"{about['notebook']}.ipynb"
-        return restored(notebook, nbformat.read(made, 4)), resources
+        try:
+            _check_files(folder / "submitted" / student / name)
+            made = folder / "release" / name / f"{about['notebook']}.ipynb"
+            return restored(notebook, nbformat.read(made, 4)), resources
+        except Exception as error:
+            note(folder, name, student, _first_line(error))
+            raise
 
 
 class ConfinedExecute(Execute):
@@ -75,9 +78,8 @@ class ConfinedExecute(Execute):
 
     def create_kernel_manager(self):
         manager = super().create_kernel_manager()
-        if self._confines():
-            argv = [*manager.kernel_spec.argv, *_ARGUMENTS]
-            manager.kernel_spec.argv = confine.command(argv, self._hidden(), _KEPT)
+        argv = [*manager.kernel_spec.argv, *_ARGUMENTS]
+        manager.kernel_spec.argv = confine.command(argv, self._hidden(), _KEPT) if self._confines() else argv
         return manager
 
     def _confines(self) -> bool:
@@ -109,13 +111,17 @@ def _settle(cell: NotebookNode) -> None:
         )
 
 
-def _link_in(folder: Path) -> str | None:
-    """Return the name of a link in a submission, which might lead to other people's files, or None."""
+def _check_files(folder: Path) -> None:
+    """Refuse a submission with links, which might lead to other people's files, and one that is too large."""
+    size = 0
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            if os.path.islink(os.path.join(place, name)):
-                return name
-    return None
+            path = os.path.join(place, name)
+            if os.path.islink(path):
+                raise NotGraded(f"{name} in the submission is a link, and only files are graded")
+            size += os.path.getsize(path)
+    if size > confine.MOST_BYTES:
+        raise NotGraded(f"its files have {size:,} bytes, and {confine.MOST_BYTES:,} are the most")
 
 
 def _first_line(error: Exception) -> str:

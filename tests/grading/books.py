@@ -93,7 +93,7 @@ def changed_checks(book):
 
 
 def without_imports(book):
-    book.cells.remove(next(cell for cell in book.cells if cell.cell_type == "code"))
+    book.cells.remove(_imports(book))
 
 
 def flipped(book):
@@ -111,8 +111,54 @@ def odd_metadata(book):
         cell.metadata["nbgrader"] = "mine" if number % 2 else {"grade_id": None}
 
 
-CHANGES = (split, pasted, moved, stripped, without_checks, changed_checks, without_imports, flipped, tagged)
-CHANGES += (odd_metadata,)
+def stale_copies(book):
+    """Pastes a stub and a wrong attempt at the end, with their metadata."""
+    stub, wrong = (copy.deepcopy(cell) for cell in answers_of(book)[:2])
+    stub.source, wrong.source = answers_of(assignment())[0].source, "def make_reverse(T):\n    return None"
+    book.cells += [stub, wrong]
+
+
+def imports_at_the_end(book):
+    book.cells.append(book.cells.pop(book.cells.index(_imports(book))))
+
+
+def other_imports(book):
+    _imports(book).source = "import numpy"
+    with_code(book, _imports(assignment()).source, at=len(book.cells))
+
+
+def _imports(book):
+    return next(cell for cell in book.cells if cell.cell_type == "code")
+
+
+def odd_cells(book):
+    """Leaves cells as other tools write them."""
+    for number, cell in enumerate(book.cells):
+        if cell.cell_type == "markdown":
+            cell["source"] = None if number % 2 else ["a", "b"]
+            cell["cell_type"] = "heading"
+        cell["id"] = "not an id #" if number % 3 else cell["id"]
+        cell["attachments"] = {}
+        if cell.cell_type == "code":
+            cell["outputs"] = [{"output_type": "pyout"}]
+
+
+CHANGES = (
+    stale_copies,
+    imports_at_the_end,
+    other_imports,
+    odd_cells,
+    split,
+    pasted,
+    moved,
+    stripped,
+    without_checks,
+    changed_checks,
+    without_imports,
+    flipped,
+    tagged,
+    odd_metadata,
+)
 
 
 def from_the_course():

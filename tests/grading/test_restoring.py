@@ -9,7 +9,7 @@ from gemm_course.grading.restoring import restored
 from tests.grading import books
 
 
-def check_form(made, assignment):
+def check_form(made, assignment, answers=True):
     """Each answer that is there is followed by its check; all checks are there, as they were."""
     nbformat.validate(made)
     assert len({cell.id for cell in made.cells}) == len(made.cells)
@@ -18,9 +18,10 @@ def check_form(made, assignment):
     assert found.keys() == expected.keys() and len(books.checks_of(made)) == len(expected)
     for name, cell in found.items():
         assert cell.source == expected[name].source and cell.metadata == expected[name].metadata
-    for answer in books.answers_of(made):
-        below = made.cells[made.cells.index(answer) + 1]
-        assert below.metadata.nbgrader.grade_id == f"{answer.metadata.nbgrader.grade_id}-check"
+    for answer in books.answers_of(made) if answers else ():
+        below = made.cells[made.cells.index(answer) + 1 :]
+        known = next(cell.metadata.nbgrader.grade_id for cell in below if "nbgrader" in cell.metadata)
+        assert known == f"{answer.metadata.nbgrader.grade_id}-check"
     assert not any("tags" in cell.metadata for cell in made.cells if cell not in books.answers_of(made))
 
 
@@ -37,8 +38,39 @@ def test_a_right_answer_is_found_again(change):
     assert book == before
     check_form(made, assignment)
     assert _by_name(made) == _by_name(books.right())
-    code = [cell.source for cell in made.cells if cell.cell_type == "code"]
-    assert set(code) >= {cell.source for cell in books.right().cells if cell.cell_type == "code"}
+    first = next(cell for cell in made.cells if cell.cell_type == "code" and "gemm_course" in cell.source)
+    assert first.source == next(c.source for c in books.assignment().cells if c.cell_type == "code")
+
+
+def check_follows(book, source):
+    """In the restored notebook, the check of 03.1 comes right after the cell with this source."""
+    made = restored(book, books.assignment())
+    check_form(made, books.assignment(), answers=False)
+    place = [cell.source for cell in made.cells].index(source)
+    assert made.cells[place + 1].source == books.checks_of(books.assignment())[0].source
+
+
+def test_an_answer_in_a_new_cell_above_the_check_counts():
+    book = books.assignment()
+    place = book.cells.index(books.checks_of(book)[0])
+    books.with_code(book, "loads = 1", at=place)
+    check_follows(book, "loads = 1")
+
+
+def test_an_answer_in_the_checks_own_cell_counts():
+    book = books.assignment()
+    check = books.checks_of(book)[0]
+    check.source = f"loads = 1\n{check.source}"
+    check_follows(book, "loads = 1")
+
+
+def test_a_check_is_found_by_its_text_where_everything_else_is_lost():
+    book = books.right()
+    books.stripped(book)
+    for cell in book.cells:
+        cell["id"] = None
+    books.with_code(book, "loads = 7", at=len(book.cells))
+    check_follows(book, next(iter(books.solutions().values())))
 
 
 def test_the_courses_own_notebook_is_an_answer_too():
