@@ -244,6 +244,25 @@ def passes_slices(x, o):
         cleared(x[5 * i + 1 : 5 * i + 3])
 
 
+@cuda.jit(device=True)
+def with_a_first_element(a, first):
+    a[0] = first
+    a[1] += 1
+    return a
+
+
+def test_a_function_returns_its_array_after_it_has_stored_to_it():
+    @cuda.jit
+    def kernel(a, out):
+        i = cuda.grid(1)
+        changed = with_a_first_element(a[4 * i : 4 * i + 4], 7.0)
+        out[i] = changed[0] + changed[1]
+
+    a, out = np.arange(8.0), np.zeros(2)
+    emulate(kernel, 1, 2, a, out)
+    assert out.tolist() == [9, 13] and a.tolist() == [7, 2, 2, 3, 7, 6, 6, 7]
+
+
 @pytest.mark.parametrize("of", [np.asfortranarray, lambda a: np.repeat(a, 2, -1)[:, :, ::2], lambda a: a.T])
 def test_flat_goes_row_by_row_whatever_lies_in_memory(of):
     @cuda.jit

@@ -1773,7 +1773,8 @@ def _stored_here(node):
     if isinstance(node, ast.arguments):
         return [argument.arg for argument in (*node.posonlyargs, *node.args, *node.kwonlyargs)]
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-    return [n.id for target in targets if target is not None for n in walk(target) if isinstance(n, ast.Name)]
+    parts = (part for target in targets if target is not None for part in walk(target))
+    return [part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
 
 
 class Scopes:
