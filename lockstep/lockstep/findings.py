@@ -78,8 +78,12 @@ class Findings:
     def listed(self, silenced=False) -> list[Finding]:
         """Return the findings that are not silenced, or only the silenced ones, errors first, by line."""
         covers = self._silencing.covers if self._silencing is not None else lambda finding: False
-        chosen = (finding for finding in self._found.values() if covers(finding) == silenced)
-        return sorted(chosen, key=_rank)
+        chosen = [finding for finding in self._found.values() if covers(finding) == silenced]
+        races = [f for f in chosen if f.kind == "global_race"]
+        raced = {(f.array, line) for f in races for line in (f.line, f.other_line)}
+        # Beside an error for the same store, it would not be true that the order does not matter.
+        told = (f for f in chosen if f.kind != "equal_stores" or (f.array, f.line) not in raced)
+        return sorted(told, key=_rank)
 
     def final(self) -> list[Finding]:
         """Return all findings that are not silenced, with advice about each comment that silences nothing."""

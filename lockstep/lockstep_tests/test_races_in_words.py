@@ -290,3 +290,18 @@ def kernel(x):
     exec(compile(source, str(file), "exec"), space)
     (found,) = emulate(space["kernel"], 1, 64, zeros(64)).errors
     assert f"`{name}` in line 9 does nothing, because it is not called: write `{name}()`." in found.message
+
+
+def test_equal_stores_beside_an_error_of_the_same_store_are_not_called_harmless():
+    @cuda.jit
+    def kernel(a):
+        i = cuda.grid(1)
+        if i == 1:
+            a[0] += 1.0
+            a[0] += 0.0
+        if i == 0:
+            a[0] -= 0.0
+
+    report = emulate(kernel, 1, 2, np.zeros(1))
+    assert {found.kind for found in report.findings} >= {"global_race"}
+    assert "it does not matter" not in str(report)
