@@ -5,10 +5,10 @@
 The command sees the whole machine read-only. The homes, the temporary folders, and each FOLDER are empty
 for it. Only what Python needs is there again, and each PATH, also read-only. The current folder is a copy,
 which the command may write to. Whatever it writes is in memory, and gone when it ends. It sees no other
-process, and has no rights over the system.
+process, and has no rights over the system. What it leaves running ends with it.
 
 It is a mount namespace of Linux with a user namespace around it, so it needs no rights itself. Some systems
-forbid it; then ``possible()`` is False. The network stays, because a kernel talks to nbgrader through it.
+forbid it; then ``possible()`` is False. It has no network, and no key of the session.
 This module imports the standard library only, because it runs before the command's own Python does.
 """
 
@@ -27,9 +27,11 @@ from pathlib import Path
 
 # These are the numbers that Linux has for flags and calls, from its headers.
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID = 0x00020000, 0x08000000, 0x10000000, 0x20000000
+CLONE_NEWNET, KEYCTL_JOIN_SESSION_KEYRING = 0x40000000, 1
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
 MS_REC, MS_PRIVATE = 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
+PR_SET_DUMPABLE, SYS_KEYCTL = 4, {"x86_64": 250, "aarch64": 219}
 SYS_MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
 
 # Here other programs keep sockets and files of all users.
@@ -51,10 +53,19 @@ BEGINNINGS = ("LC_", "PYTHON", "NUMBA_", "CUDA_", "NBGRADER_", "GEMM_COURSE_", "
 
 
 def command(
-    inner: Sequence[str], hide: Sequence[Path | str] = (), keep: Sequence[Path | str] = ()
+    inner: Sequence[str],
+    hide: Sequence[Path | str] = (),
+    keep: Sequence[Path | str] = (),
+    share: Sequence[Path | str] = (),
+    silent: bool = False,
 ) -> list[str]:
-    """Return the command line that runs the command ``inner`` confined."""
+    """Return the command line that runs the command ``inner`` confined.
+
+    ``share``: folders that it can write to. ``silent``: it gets no terminal, and nothing that it prints is
+    shown.
+    """
     given = [f"--hide={folder}" for folder in hide] + [f"--keep={path}" for path in keep]
+    given += [f"--share={folder}" for folder in share] + ["--silent"] * silent
     return [sys.executable, "-I", str(Path(__file__).resolve()), *given, "--", *inner]
 
 
@@ -91,7 +102,7 @@ def _mount(source: str, target: str, kind: str | None, flags: int, data: str | N
 def _enter() -> None:
     """Enter namespaces of our own, in which this user keeps its number."""
     user, group = os.geteuid(), os.getegid()
-    _call("unshare", CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC)
+    _call("unshare", CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
@@ -172,7 +183,7 @@ def _copy(source: str, target: str) -> None:
 def _own_processes() -> None:
     """Show the processes of our own namespace only; where that is forbidden, none."""
     try:
-        _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV)
+        _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_RDONLY)
     except Refused:
         _mount("none", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY)
 
@@ -191,23 +202,61 @@ def _environment() -> dict[str, str]:
     return kept | NEW
 
 
-def _run(inner: Sequence[str], hide: Sequence[str], keep: Sequence[str]) -> None:
-    """Confine this process, and become the command."""
+def _share(folders: Sequence[str]) -> None:
+    for folder in folders:
+        attributes = (ctypes.c_uint64 * 4)(0, MOUNT_ATTR_RDONLY, 0, 0)
+        place, size = folder.encode(), ctypes.c_size_t(32)
+        _call("syscall", SYS_MOUNT_SETATTR, AT_FDCWD, place, 0, ctypes.byref(attributes), size)
+
+
+def _without_keys() -> None:
+    """Leave the keyring of the session, in which other programs keep tickets and passwords."""
+    with contextlib.suppress(KeyError, Refused):
+        _call("syscall", SYS_KEYCTL[os.uname().machine], KEYCTL_JOIN_SESSION_KEYRING, None)
+
+
+def _run(given: argparse.Namespace) -> None:
+    """Confine this process, run the command in a child, and end with it.
+
+    This process is the first of its namespace. When it ends, the system ends all that the command has left.
+    """
     _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     current, home = os.path.realpath(os.getcwd()), os.path.expanduser("~")
     _read_only()
-    folders = [*SHARED, "/home", "/root", home, *hide]
-    _hide(folders, [os.path.realpath(each) for each in (*keep, *_needed_by_python())], current)
+    folders, kept = [*SHARED, "/home", "/root", home, *given.hide], (*given.keep, *given.share)
+    _hide(folders, [os.path.realpath(each) for each in (*kept, *_needed_by_python())], current)
+    _share(given.share)
     _own_processes()
     _give_up_rights()
-    os.execvpe(inner[0], list(inner), _environment())
+    _without_keys()
+    inner = os.fork()
+    if inner:
+        _call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)
+        _wait_for(inner, all_children=True)
+    if given.silent:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(nothing, number)
+    os.execvpe(given.command[0], list(given.command), _environment())
+
+
+def _wait_for(child: int, all_children: bool = False) -> None:
+    """Pass interrupts on to a child, and exit as it does."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _: os.kill(child, received))
+    while True:
+        ended, status = os.waitpid(-1 if all_children else child, 0)
+        if ended == child:
+            os._exit(os.waitstatus_to_exitcode(status) % 256)
 
 
 def main() -> int:
-    """Run the command of the command line confined. Return its exit status."""
+    """Run the command of the command line confined, and exit as it does. Return 125 if that is impossible."""
     parser = argparse.ArgumentParser(prog="confine")
     parser.add_argument("--hide", action="append", default=[], help="a folder that is empty for the command")
     parser.add_argument("--keep", action="append", default=[], help="a path that it can read all the same")
+    parser.add_argument("--share", action="append", default=[], help="a folder that it can write to")
+    parser.add_argument("--silent", action="store_true", help="give it no terminal, and show nothing of it")
     parser.add_argument("command", nargs="+")
     given = parser.parse_args()
     try:
@@ -216,20 +265,13 @@ def main() -> int:
         print(f"confine: this system refuses it: {refused}", file=sys.stderr)
         return 125
     child = os.fork()
-    if child == 0:
-        try:
-            _run(given.command, given.hide, given.keep)
-        except OSError as error:
-            print(f"confine: {error.strerror or error}", file=sys.stderr)
-        os._exit(125)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _: os.kill(child, received))
-    while True:
-        try:
-            _, status = os.waitpid(child, 0)
-            return os.waitstatus_to_exitcode(status) % 256
-        except InterruptedError:
-            continue
+    if child:
+        _wait_for(child)
+    try:
+        _run(given)
+    except OSError as error:
+        print(f"confine: {error.strerror or error}", file=sys.stderr)
+    os._exit(125)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +25,11 @@ class Outcome:
 
     def __str__(self) -> str:
         if self.points is None:
-            return f"{self.assignment}  {self.student}  NOT GRADED: {self.reason}"
-        return f"{self.assignment}  {self.student}  {self.points:g} of {self.most:g}"
+            told = f"{self.assignment}  {self.student}  NOT GRADED: {self.reason}"
+        else:
+            told = f"{self.assignment}  {self.student}  {self.points:g} of {self.most:g}"
+        # A name may have a new line or what a terminal obeys.
+        return "".join(each if each.isprintable() else "?" for each in told)
 
 
 def note(folder: Path, assignment: str, student: str, reason: str) -> None:
@@ -38,6 +42,13 @@ def note(folder: Path, assignment: str, student: str, reason: str) -> None:
 def forget(folder: Path, assignment: str, student: str) -> None:
     """Forget the reason of an earlier attempt to grade a submission."""
     _reason_of(folder, assignment, student).unlink(missing_ok=True)
+
+
+def forget_points(folder: Path, assignment: str, student: str) -> None:
+    """Set the points of an earlier attempt to 0 in the gradebook, as an export would count them."""
+    if (folder / "gradebook.db").is_file():
+        with closing(sqlite3.connect(folder / "gradebook.db")) as book, book:
+            book.execute(_FORGET, (assignment, student))
 
 
 def outcomes(folder: Path, assignment: str | None = None) -> Iterator[Outcome]:
@@ -93,6 +104,14 @@ def _points(folder: Path) -> tuple[dict[tuple[str, str], float], dict[str, float
     return points, most
 
 
+_FORGET = """
+UPDATE grade SET auto_score = 0 WHERE notebook_id IN (
+    SELECT submitted_notebook.id FROM submitted_notebook
+    JOIN submitted_assignment ON submitted_assignment.id = submitted_notebook.assignment_id
+    JOIN assignment ON assignment.id = submitted_assignment.assignment_id
+    WHERE assignment.name = ? AND submitted_assignment.student_id = ?
+)
+"""
 _POINTS = """
 SELECT assignment.name, submitted_assignment.student_id,
        SUM(COALESCE(grade.manual_score, grade.auto_score, 0) + COALESCE(grade.extra_credit, 0))

@@ -6,26 +6,34 @@ dependency of the course: install it beside the course where you grade.
 
 import os
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
-from traitlets import Unicode
+from traitlets import Bool, Unicode
 
 import lockstep
 from gemm_course.places import BROUGHT, COURSE, PACKAGE
 
 from . import confine
-from .outcomes import forget, note
+from .outcomes import forget, forget_points, note
 from .restoring import restored
 
-# A kernel needs these besides Python. Jupyter puts the name of the file with its connection into the braces.
-_KEPT = (PACKAGE, Path(lockstep.__file__).parent, COURSE / "data", Path(sys.executable), "{connection_file}")
+# A kernel needs these besides Python.
+_KEPT = (PACKAGE, Path(lockstep.__file__).parent, COURSE / "data", Path(sys.executable))
 # The kernel imports the course before it runs a cell. A module beside the notebook can be imported, but it
 # comes last, so that it takes no other module's place.
 _BEGIN = "import sys, gemm_course.checks as _; sys.path.append('')"
 _ARGUMENTS = ("--IPKernelApp.ignore_cwd=True", f"--IPKernelApp.exec_lines={_BEGIN}")
+
+
+# A submission may take this long, and a cell may print so many characters.
+MOST_SECONDS, MOST_TEXT = 600, 100_000
+# Of what a cell displays, these are kept.
+SHOWN = ("text/plain", "image/png", "image/jpeg")
 
 
 class NotGraded(Exception):
@@ -48,6 +56,7 @@ class Restore(NbGraderPreprocessor):
             return restored(notebook, nbformat.read(made, 4)), resources
         except Exception as error:
             note(folder, name, student, _first_line(error))
+            forget_points(folder, name, student)
             raise
 
 
@@ -55,17 +64,20 @@ class ConfinedExecute(Execute):
     """Runs a submission in a kernel that reaches nothing, where the system can confine it."""
 
     folder = Unicode(".", help="the folder of the nbgrader course").tag(config=True)
-    _can_confine: bool | None = None
+    allow_unconfined = Bool(False, help="run submissions where they cannot be confined").tag(config=True)
 
     def preprocess(self, notebook: NotebookNode, resources: dict, *args) -> tuple[NotebookNode, dict]:
         about = resources["nbgrader"]
-        self._cell = 0
+        self._cell, self._begun = 0, time.monotonic()
         try:
-            notebook, resources = super().preprocess(notebook, resources, *args)
+            with tempfile.TemporaryDirectory(prefix="kernel-") as self._sockets:
+                notebook, resources = super().preprocess(notebook, resources, *args)
         except Exception as error:
             where = f"cell {self._cell} of the graded copy" if self._cell else "its start"
             reason = f"the kernel ended in {where}: {type(error).__name__}, {_first_line(error)}"
+            reason = str(error) if isinstance(error, NotGraded) else reason
             note(Path(self.folder), about["assignment"], about["student"], reason)
+            forget_points(Path(self.folder), about["assignment"], about["student"])
             raise
         for cell in notebook.cells:
             if cell.cell_type == "code":
@@ -74,23 +86,31 @@ class ConfinedExecute(Execute):
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
         self._cell = index + 1
+        if time.monotonic() - self._begun > MOST_SECONDS:
+            raise NotGraded(f"its cells ran for more than {MOST_SECONDS} seconds")
         return super().preprocess_cell(cell, resources, index)
 
     def create_kernel_manager(self):
         manager = super().create_kernel_manager()
         argv = [*manager.kernel_spec.argv, *_ARGUMENTS]
-        manager.kernel_spec.argv = confine.command(argv, self._hidden(), _KEPT) if self._confines() else argv
+        if self._confines():
+            # A kernel without a network talks through sockets in a folder, which is removed afterwards.
+            manager.transport, manager.ip = "ipc", os.path.join(self._sockets, "s")
+            manager.connection_file = os.path.join(self._sockets, "connection.json")
+            argv = confine.command(argv, self._hidden(), _KEPT, [self._sockets], silent=True)
+        manager.kernel_spec.argv = argv
         return manager
 
     def _confines(self) -> bool:
-        if ConfinedExecute._can_confine is None:
-            ConfinedExecute._can_confine = confine.possible()
-            if not ConfinedExecute._can_confine:
-                self.log.warning(
-                    "This system does not let a notebook be confined: what it runs can read and write what "
-                    "you can, the gradebook too. Grade in a container, or look at the submissions first."
-                )
-        return ConfinedExecute._can_confine
+        if confine.possible():
+            return True
+        if not self.allow_unconfined:
+            raise NotGraded(
+                "this system lets no submission be confined: grade on another, or set allow_unconfined in "
+                "nbgrader_config.py"
+            )
+        self.log.warning("What a submission runs can read and write what you can, the gradebook too.")
+        return False
 
     def _hidden(self) -> list[Path]:
         return [Path(self.folder).resolve(), BROUGHT / "solutions"]
@@ -100,11 +120,14 @@ def _settle(cell: NotebookNode) -> None:
     """Make nbgrader give a check its points if it ran without an error, and only then.
 
     nbgrader takes anything on stderr for an error, such as a warning. It takes a cell that did not run for a
-    right one.
+    right one. Outputs that a browser would execute are dropped.
     """
     for output in cell.outputs:
         if output.output_type == "stream":
-            output.name = "stdout"
+            output.name, output.text = "stdout", output.text[:MOST_TEXT]
+        else:
+            # Scripts would run in the teacher's browser. A verdict is a text as well.
+            output.data = NotebookNode({k: v for k, v in output.get("data", {}).items() if k in SHOWN})
     if cell.metadata.get("nbgrader", {}).get("grade") and cell.execution_count is None:
         cell.outputs.append(
             nbformat.v4.new_output("error", ename="NotRun", evalue="this check did not run", traceback=[])

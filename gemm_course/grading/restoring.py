@@ -36,6 +36,8 @@ def restored(submission: NotebookNode, assignment: NotebookNode) -> NotebookNode
         cell = each.cell
         if each.name is not None and place == form.last_piece(each.name, given, places[each.name]):
             cell.metadata = copy.deepcopy(form.answers[each.name].metadata)
+        if cell.cell_type == "markdown" and cell.source.strip() not in form.texts:
+            cell.source = cell.source.replace("<", "&lt;")  # A script would run in the teacher's browser.
         if each.role != "check" or each.written:
             cells.append(cell)
         cells += [check for name, at in places.items() if at == place for check in form.checks[name]]
@@ -76,6 +78,7 @@ class _Form:
         self.answers: dict[str, NotebookNode] = {}
         self.checks: dict[str, list[NotebookNode]] = {}
         self.beginnings: list[NotebookNode] = []
+        self.texts = {cell.source.strip() for cell in assignment.cells if cell.cell_type == "markdown"}
         # `roles` maps the name or id of a cell, and the name of an exercise, to (role, name of the answer).
         self.roles: dict[str, tuple[str, str]] = {}
         name = ""

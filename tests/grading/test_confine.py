@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,7 @@ def test_a_submission_sees_and_changes_nothing_but_a_copy_of_its_folder(course):
     assert found["here"] == ["03.ipynb"] and not found["there"] and not found["profile"]
     # It may write where its own empty folders are, and none of that lasts.
     assert found["writes"][program] is found["writes"]["/etc/hosts"] is False and found["writes"]["mine.txt"]
-    assert not found["uncovers"] and not found["begins anew"] and not (set(found["processes"]) - {"1"})
+    assert not found["uncovers"] and not found["begins anew"] and not (set(found["processes"]) - {"1", "2"})
     assert found["token"] is None
     assert sorted(os.listdir(here)) == ["03.ipynb", "link"] and secret.read_text() == "marks"
 
@@ -106,3 +107,32 @@ def test_it_ends_with_the_process_that_started_it(tmp_path):
         process.terminate()
         process.wait(30)
     assert process.returncode != 0
+
+
+LEAVES = """
+import ctypes, os, time
+ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(2)
+    open(os.path.join(os.environ["GEMM_COURSE_SHARED"], "late"), "w").close()
+"""
+
+
+def test_nothing_is_left_running_and_only_what_is_shared_is_written(tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    command = confine.command([sys.executable, "-c", LEAVES], share=[shared])
+    environment = os.environ | {"GEMM_COURSE_SHARED": str(shared)}
+    subprocess.run(command, cwd="/", env=environment, check=True, timeout=60)
+    touched = confine.command(["touch", str(shared / "early")], share=[shared])
+    subprocess.run(touched, cwd="/", check=True, timeout=60)
+    time.sleep(2.5)
+    assert os.listdir(shared) == ["early"]
+
+
+def test_there_is_no_network_no_setting_of_the_system_and_no_terminal(tmp_path):
+    asked = "cat /proc/net/dev | wc -l; echo x > /proc/sys/kernel/hostname && echo set; true"
+    assert run(tmp_path, "sh", "-c", asked).stdout.split() == ["3"]  # Two titles and the loop-back device.
+    silent = confine.command(["echo", "seen"], silent=True)
+    assert subprocess.run(silent, cwd="/", capture_output=True, timeout=60).stdout == b""

@@ -12,7 +12,7 @@ import pytest
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.graded import show
 from gemm_course.commands.release import release_assignments
-from gemm_course.grading.outcomes import note, outcomes
+from gemm_course.grading.outcomes import Outcome, note, outcomes
 from tests.grading import books
 from tests.notebooks.builder import ROOT
 
@@ -51,6 +51,11 @@ def test_why_a_submission_has_no_points(tmp_path):
     assert reasons["dan"] == "the kernel ended in cell 7 of the graded copy"
     text, complete = show(tmp_path, None)
     assert not complete and "4 of 4 submissions are not graded, and an export counts them as 0." in text
+
+
+def test_a_name_forges_no_line_and_no_colour():
+    shown = str(Outcome(NAME, "eve", None, 6, f"no.\n{NAME}  ada  0 of 6\x1b[8m"))
+    assert len(shown.splitlines()) == 1 and "\x1b" not in shown
 
 
 def test_a_folder_that_is_no_nbgrader_course(tmp_path):

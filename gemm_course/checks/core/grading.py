@@ -31,11 +31,12 @@ def graded(verdict: Verdict) -> None:
     AssertionError is raised as well, and names that function. This stops simple tricks only: an answer runs
     in the same process as its check, and whoever knows Python well can deceive it.
     """
+    passed = isinstance(verdict, Verdict) and verdict.passed and sys.gettrace() is None
     display(verdict)
     replaced = next(replaced_functions(), None)
     assert replaced is None, f"{replaced} is not the course's: this notebook has replaced it."
     assert isinstance(verdict, Verdict), f"A check answers with a verdict, not with {verdict!r}."
-    assert verdict.passed, f"{verdict.heading}: {verdict.message}"
+    assert passed, f"{verdict.heading}: {verdict.message}"
 
 
 def replaced_functions() -> Iterator[str]:
