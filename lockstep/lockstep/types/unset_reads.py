@@ -70,6 +70,9 @@ class UnsetReads:
         if isinstance(node, (ast.Lambda, ast.FunctionDef)):
             hidden = (hidden or frozenset()) | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
             hidden |= assigned_names(node.body) if isinstance(node, ast.FunctionDef) else set()
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            targets = [part for each in node.generators for part in ast.walk(each.target)]
+            hidden = (hidden or frozenset()) | {part.id for part in targets if isinstance(part, ast.Name)}
         for child in children(node):
             self._read(child, now, hidden)
         if isinstance(node, ast.NamedExpr):
