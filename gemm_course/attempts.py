@@ -73,7 +73,7 @@ class Tried:
         """Add one learner's entry for one exercise. Raise ValueError if it is not such an entry."""
         try:
             learners, passed, attempts = (int(other[name]) for name in ("learners", "passed", "attempts"))
-            told = Counter({_plain(message): int(often) for message, often in other["told"].items()})
+            told = {str(message): int(often) for message, often in other["told"].items()}
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError("this is no summary of attempts") from error
         if learners != 1 or passed not in (0, 1) or not 0 <= attempts <= _MOST_ATTEMPTS:
@@ -82,12 +82,12 @@ class Tried:
             raise ValueError("a summary tells of no more messages than attempts")
         self.learners, self.passed = self.learners + learners, self.passed + passed
         self.attempts += attempts
-        self.told += told
+        self.told += Counter({printable(message)[:_LONGEST]: often for message, often in told.items()})
 
 
-def _plain(message: object) -> str:
-    """Return a message that is safe to print: a terminal would obey its control characters."""
-    return "".join(each if each.isprintable() else " " for each in str(message))[:_LONGEST]
+def printable(text: str) -> str:
+    """Return a text of somebody else's that is safe to print: a terminal obeys control characters."""
+    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def summary(file: Path) -> dict[str, Tried]:

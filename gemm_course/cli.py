@@ -136,7 +136,7 @@ def graded(
         str | None, typer.Option(help="only this one, such as 03_shared_memory_tiles", show_default=False)
     ] = None,
 ) -> None:
-    """Tell each student's points, and first what nbgrader could not grade, which its export counts as 0."""
+    """Tell each student's points, and first what nbgrader could not grade, which its export calls 0."""
     from gemm_course.commands.graded import show
 
     text, complete = show(folder, assignment)

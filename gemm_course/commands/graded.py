@@ -15,7 +15,7 @@ def show(folder: Path, assignment: str | None) -> tuple[str, bool]:
         raise CourseError(f"There are no submissions in {folder / 'submitted' / '*' / (assignment or '*')}.")
     missing = sum(each.points is None for each in found)
     if missing:
-        last = f"{missing} of {len(found)} submissions are not graded, and an export counts them as 0."
+        last = f"{missing} of {len(found)} submissions are not graded. An export has 0 for them, or no row."
     else:
         last = f"All {len(found)} submissions are graded."
     return "\n".join([*map(str, found), last]), not missing

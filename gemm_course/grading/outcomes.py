@@ -1,4 +1,4 @@
-"""Tells, per student, what was graded and what could not be: a 0 in an export does not."""
+"""Tells, per student, what was graded and what could not be. An export does not tell that from 0."""
 
 import re
 import sqlite3
@@ -9,27 +9,30 @@ from pathlib import Path
 
 import nbformat
 
+from gemm_course.attempts import printable
+
 # Reasons why a submission was not graded are kept in this folder of an nbgrader course.
 REASONS = "not_graded"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one submission. points: None if it was not graded, and then ``reason`` says why."""
+    """What came of one submission. points: None if it was not graded, and then ``reason`` says why.
+
+    outdated: whether its notebook has changed since it was graded.
+    """
 
     assignment: str
     student: str
     points: float | None
     most: float
     reason: str = ""
+    outdated: bool = False
 
     def __str__(self) -> str:
-        if self.points is None:
-            told = f"{self.assignment}  {self.student}  NOT GRADED: {self.reason}"
-        else:
-            told = f"{self.assignment}  {self.student}  {self.points:g} of {self.most:g}"
-        # A name may have a new line or what a terminal obeys.
-        return "".join(each if each.isprintable() else "?" for each in told)
+        came = f"NOT GRADED: {self.reason}" if self.points is None else f"{self.points:g} of {self.most:g}"
+        newer = ", and a newer notebook was handed in since" * self.outdated
+        return printable(f"{self.assignment}  {self.student}  {came}{newer}")
 
 
 def note(folder: Path, assignment: str, student: str, reason: str) -> None:
@@ -61,9 +64,12 @@ def outcomes(folder: Path, assignment: str | None = None) -> Iterator[Outcome]:
     for place in sorted(folder.glob(f"submitted/*/{assignment or '*'}")):
         if place.is_dir():
             student, name = place.parent.name, place.name
-            graded = (folder / "autograded" / student / name / f"{name}.ipynb").is_file()
-            if graded and (name, student) in points:
-                found.append(Outcome(name, student, points[name, student], most.get(name, 0)))
+            graded = folder / "autograded" / student / name / f"{name}.ipynb"
+            if graded.is_file() and (name, student) in points:
+                outdated = _changed(place / graded.name) > _changed(graded)
+                found.append(
+                    Outcome(name, student, points[name, student], most.get(name, 0), outdated=outdated)
+                )
             else:
                 found.append(Outcome(name, student, None, most.get(name, 0), _why_not(folder, place)))
     yield from sorted(found, key=lambda each: (each.points is not None, each.assignment, each.student))
@@ -77,6 +83,10 @@ def _plain(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
 
 
+def _changed(file: Path) -> float:
+    return file.stat().st_mtime if file.is_file() else 0.0
+
+
 def _why_not(folder: Path, place: Path) -> str:
     """Return why a submission has no points: what was noted, or what its files show."""
     student, name = place.parent.name, place.name
@@ -84,6 +94,8 @@ def _why_not(folder: Path, place: Path) -> str:
     if noted.is_file():
         return noted.read_text("utf-8")
     notebook = place / f"{name}.ipynb"
+    if not (folder / "release" / name).is_dir():
+        return f"no assignment {name} was released; is the folder's name right?"
     if not notebook.is_file():
         others = ", ".join(sorted(path.name for path in place.glob("*.ipynb"))) or "no notebook"
         return f"{notebook.name} is missing; there is {others}"

@@ -28,8 +28,6 @@ _KEPT = (PACKAGE, Path(lockstep.__file__).parent, COURSE / "data", Path(sys.exec
 # comes last, so that it takes no other module's place.
 _BEGIN = "import sys, gemm_course.checks as _; sys.path.append('')"
 _ARGUMENTS = ("--IPKernelApp.ignore_cwd=True", f"--IPKernelApp.exec_lines={_BEGIN}")
-
-
 # A submission may take this long, and a cell may print so many characters.
 MOST_SECONDS, MOST_TEXT = 600, 100_000
 # Of what a cell displays, these are kept.
@@ -125,9 +123,9 @@ def _settle(cell: NotebookNode) -> None:
     for output in cell.outputs:
         if output.output_type == "stream":
             output.name, output.text = "stdout", output.text[:MOST_TEXT]
-        else:
+        elif "data" in output:
             # Scripts would run in the teacher's browser. A verdict is a text as well.
-            output.data = NotebookNode({k: v for k, v in output.get("data", {}).items() if k in SHOWN})
+            output.data = NotebookNode({kind: each for kind, each in output.data.items() if kind in SHOWN})
     if cell.metadata.get("nbgrader", {}).get("grade") and cell.execution_count is None:
         cell.outputs.append(
             nbformat.v4.new_output("error", ename="NotRun", evalue="this check did not run", traceback=[])

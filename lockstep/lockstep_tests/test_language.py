@@ -776,6 +776,9 @@ def wrong_kernels():
                 out[0] += last  # noqa: F821
             last = x[k]  # noqa: F841
 
+    def sum_over_a_generator(x, out):
+        out[0] = sum(x[k] for k in range(3))
+
     def updated_above(x, out):
         if x[0] > 2:
             count += 1  # noqa: F821
@@ -900,6 +903,7 @@ SENTENCES = {
     "steps_of_zero": "the step of range() is 0 in some threads",
     "misspelt_dtype": "such as float32 or boolean, and 'int33' is none",
     "used_above": "last is used above the line that first gives it a value",
+    "sum_over_a_generator": "a generator is not supported in a kernel",
     "updated_above": "for Numba count is not defined here: set it further up",
     "each_other": "Numba supports only functions that call themselves",
     "function_as_value": "twice is defined inside the kernel, so it can only be called",

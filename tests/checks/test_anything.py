@@ -9,6 +9,8 @@ from numba import cuda, float32
 
 from gemm_course import check
 from gemm_course.checks import Verdict
+from gemm_course.checks.core import Refused
+from gemm_course.checks.core.learner import plain
 
 
 @cuda.jit
@@ -117,3 +119,31 @@ def test_calling_a_checker_without_an_answer_is_not_yet(exercise):
 def test_a_checker_called_with_other_arguments_says_how_it_is_called():
     for verdict in (check.idle_lanes(1260, 4), check.naive_sectors(32, 1, D=32), check.idle_lanes(lanes=28)):
         assert not verdict.passed and "The call is `check." in verdict.message
+
+
+class Lies(int):
+    """A number that equals every other."""
+
+    __hash__ = int.__hash__
+
+    def __eq__(self, other):
+        return True
+
+    def __ne__(self, other):
+        return False
+
+
+def test_values_are_taken_as_plain_numbers():
+    assert plain(Lies(3)) != 4 and plain((Lies(3), [Lies(1)], {"a": Lies(2)})) == (3, [1], {"a": 2})
+    kept = True, np.float32(0.5), np.arange(2), touches_nothing
+    assert all(given is taken for given, taken in zip(kept, plain(kept), strict=True))
+    assert not check.barriers(lambda n, T: (Lies(1), Lies(1)))
+
+
+def test_a_value_of_a_class_of_the_notebook_is_refused():
+    class Anything:
+        pass
+
+    Anything.__module__ = "__main__"
+    with pytest.raises(Refused, match="a value of your class `Anything`"):
+        plain([Anything()])

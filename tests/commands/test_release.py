@@ -3,11 +3,8 @@
 import ast
 import functools
 import json
-import os
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 import gemm_course
 from gemm_course import check, checks, places
@@ -16,28 +13,11 @@ from gemm_course.checks.core import grading
 from gemm_course.checks.core.grading import graded, replaced_functions
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.release import CONFIG, release_assignments, release_course
-from gemm_course.grading.assignments import CHECK, answer_and_question, assignment_of, check_at_the_end
+from gemm_course.grading.assignments import CHECK, assignment_of
+from tests.grading.books import learners, solutions
 from tests.notebooks.builder import ROOT, builder
 
 NAMES = builder.names()
-TAMPERED = """
-from gemm_course.checks import Exercise, Verdict
-Exercise.__call__ = lambda self, *answer: Verdict(self.number, self.name, True, "mine")
-"""
-
-
-def learners(name: str) -> nbformat.NotebookNode:
-    return nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4)
-
-
-def solutions(name: str) -> dict[str, str]:
-    """The right answers by the ids of their cells, without the checks."""
-    book = nbformat.read(ROOT / "notebooks" / "solutions" / f"{name}_solutions.ipynb", 4)
-    tagged = [cell for cell in book.cells if "solution" in cell.metadata.get("tags", [])]
-    cells = [cell for cell in tagged if cell.cell_type == "code"]
-    asked = {cell.id.removesuffix("-solution"): check_at_the_end(cell.source) for cell in cells}
-    sources = {cell.id.removesuffix("-solution"): cell.source for cell in cells}
-    return {each: answer_and_question(sources[each], call)[0] for each, call in asked.items() if call}
 
 
 def of_nbgrader(cell, key: str):
@@ -110,40 +90,7 @@ def test_what_is_there_already_is_not_written_over(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-# ---- points ----
-
-
-def submitted(name: str, student: str) -> nbformat.NotebookNode:
-    book, right = assignment_of(learners(name)), solutions(name)
-    answers = [cell for cell in book.cells if of_nbgrader(cell, "solution")]
-    for number, cell in enumerate(answers):
-        if student in ("right", "half") and (student == "right" or number % 2):
-            cell.source = right[cell.id]
-    if student == "tampers":
-        answers[0].source += TAMPERED
-    return book
-
-
-def points(book: nbformat.NotebookNode) -> int:
-    """As a grader counts them: a point for each locked cell that runs without an error, in a new process."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
-    client = NotebookClient(
-        book, timeout=120, allow_errors=True, resources={"metadata": {"path": str(ROOT / "notebooks")}}
-    )
-    with builder.kernel_of(client, environment):
-        for index, cell in enumerate(book.cells):
-            client.execute_cell(cell, index)
-    graded_cells = [cell for cell in book.cells if of_nbgrader(cell, "grade")]
-    return sum(not any(out.output_type == "error" for out in cell.outputs) for cell in graded_cells)
-
-
-@pytest.mark.long
-@pytest.mark.full(reason="runs a notebook four times")
-@pytest.mark.parametrize("name", ["03_shared_memory_tiles"])
-def test_points_are_what_they_should_be(name):
-    many = len(solutions(name))
-    got = {student: points(submitted(name, student)) for student in ("right", "half", "empty", "tampers")}
-    assert got == {"right": many, "half": many // 2, "empty": 0, "tampers": 0}
+# ---- a check's verdict ----
 
 
 def test_nothing_is_replaced_here():

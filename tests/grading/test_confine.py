@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -102,11 +101,25 @@ def test_a_folder_that_is_too_large_is_refused(tmp_path):
     assert done.returncode == 125 and "the current folder has more than 200,000,000 bytes" in done.stderr
 
 
+def until_all_have_ended(command, folder, stop=False, **variables) -> None:
+    """Run a command until nobody holds the end of a pipe that every process it starts inherits."""
+    read, write = os.pipe()
+    with subprocess.Popen(command, cwd=folder, env=os.environ | variables, pass_fds=[write]) as process:
+        os.close(write)
+        try:
+            if stop:
+                process.terminate()
+            with open(read, "rb") as left:
+                left.read()
+            process.wait(60)
+        finally:
+            process.kill()
+
+
 def test_it_ends_with_the_process_that_started_it(tmp_path):
-    with subprocess.Popen(confine.command(["sleep", "60"]), cwd=tmp_path) as process:
-        process.terminate()
-        process.wait(30)
-    assert process.returncode != 0
+    late = "sleep 20; touch late"
+    until_all_have_ended(confine.command(["sh", "-c", late], share=[tmp_path]), tmp_path, stop=True)
+    assert os.listdir(tmp_path) == []
 
 
 LEAVES = """
@@ -114,21 +127,16 @@ import ctypes, os, time
 ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)
 if os.fork() == 0:
     os.setsid()
-    time.sleep(2)
+    time.sleep(20)
     open(os.path.join(os.environ["GEMM_COURSE_SHARED"], "late"), "w").close()
 """
 
 
 def test_nothing_is_left_running_and_only_what_is_shared_is_written(tmp_path):
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    command = confine.command([sys.executable, "-c", LEAVES], share=[shared])
-    environment = os.environ | {"GEMM_COURSE_SHARED": str(shared)}
-    subprocess.run(command, cwd="/", env=environment, check=True, timeout=60)
-    touched = confine.command(["touch", str(shared / "early")], share=[shared])
-    subprocess.run(touched, cwd="/", check=True, timeout=60)
-    time.sleep(2.5)
-    assert os.listdir(shared) == ["early"]
+    command = confine.command([sys.executable, "-c", LEAVES], share=[tmp_path])
+    until_all_have_ended(command, "/", GEMM_COURSE_SHARED=str(tmp_path))
+    until_all_have_ended(confine.command(["touch", str(tmp_path / "early")], share=[tmp_path]), "/")
+    assert os.listdir(tmp_path) == ["early"]
 
 
 def test_there_is_no_network_no_setting_of_the_system_and_no_terminal(tmp_path):

@@ -1,5 +1,6 @@
 """What a teacher is told of submissions that were not graded, and the real nbgrader at work."""
 
+import csv
 import json
 import os
 import shutil
@@ -29,16 +30,23 @@ with sqlite3.connect("../../../gradebook.db") as book:
     book.execute("CREATE TRIGGER t AFTER INSERT ON grade BEGIN UPDATE grade SET auto_score = 1; END")
 """
 
+TAMPERED = """
+from gemm_course.checks import Exercise, Verdict
+Exercise.__call__ = lambda self, *answer: Verdict(self.number, self.name, True, "mine")
+"""
+
 
 def hand_in(folder: Path, student: str, book, name=f"{NAME}.ipynb") -> Path:
     place = folder / "submitted" / student / NAME
-    place.mkdir(parents=True)
+    place.mkdir(parents=True, exist_ok=True)
     (place / name).write_text(book if isinstance(book, str) else json.dumps(book), "utf-8")
     return place
 
 
 def test_why_a_submission_has_no_points(tmp_path):
     (tmp_path / "nbgrader_config.py").write_text("")
+    (tmp_path / "release" / NAME).mkdir(parents=True)
+    (tmp_path / "submitted" / "eve" / "03").mkdir(parents=True)
     hand_in(tmp_path, "ada", books.right())
     hand_in(tmp_path, "ben", books.right(), "Untitled.ipynb")
     hand_in(tmp_path, "cleo", "{")
@@ -49,8 +57,9 @@ def test_why_a_submission_has_no_points(tmp_path):
     assert reasons["ben"] == f"{NAME}.ipynb is missing; there is Untitled.ipynb"
     assert reasons["cleo"] == f"{NAME}.ipynb cannot be read: NotJSONError"
     assert reasons["dan"] == "the kernel ended in cell 7 of the graded copy"
+    assert reasons["eve"] == "no assignment 03 was released; is the folder's name right?"
     text, complete = show(tmp_path, None)
-    assert not complete and "4 of 4 submissions are not graded, and an export counts them as 0." in text
+    assert not complete and "5 of 5 submissions are not graded. An export has 0 for them" in text
 
 
 def test_a_name_forges_no_line_and_no_colour():
@@ -108,7 +117,7 @@ def run_nbgrader(python: Path, folder: Path, *command: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="nbgrader does not support Windows")
-@pytest.mark.full(reason="installs nbgrader and grades seven submissions")
+@pytest.mark.full(reason="installs nbgrader and grades ten submissions")
 def test_nbgrader_gives_the_points_that_are_earned(python, tmp_path):
     release_assignments(tmp_path / "course")
     folder = tmp_path / "course"
@@ -130,13 +139,28 @@ def test_nbgrader_gives_the_points_that_are_earned(python, tmp_path):
     hand_in(folder, "e_course", books.from_the_course())
     hand_in(folder, "f_exits", books.with_code(books.right(), "import os; os._exit(1)"))
     (hand_in(folder, "g_links", books.right()) / "x").symlink_to("../../d_warns")
+    half = books.right()
+    for cell in books.answers_of(half)[::2]:
+        cell.source = "pass"
+    hand_in(folder, "h_half", half)
+    hand_in(folder, "i_tampers", books.with_code(books.assignment(), TAMPERED))
     told = run_nbgrader(python, folder, "autograde", NAME)
     found = {each.student: each for each in outcomes(folder)}
     many = len(books.solutions())
     assert {student: each.points for student, each in found.items()} == {
         "a_attacks": 0, "b_empty": 0, "c_changed": many, "d_warns": many, "e_course": many,
-        "f_exits": None, "g_links": None,
+        "f_exits": None, "g_links": None, "h_half": many // 2, "i_tampers": 0,
     }, told  # fmt: skip
     assert "the kernel ended in cell" in found["f_exits"].reason and "is a link" in found["g_links"].reason
     assert found["c_changed"].most == many
     assert not (folder / "home" / ".ipython" / "profile_default" / "startup" / "00.py").exists()
+
+    # A kernel that ends takes the points of an earlier attempt with it.
+    hand_in(folder, "c_changed", books.with_code(books.right(), "import os; os._exit(1)"))
+    (outdated,) = [each for each in outcomes(folder) if each.student == "c_changed"]
+    assert outdated.outdated and "a newer notebook was handed in since" in str(outdated)
+    run_nbgrader(python, folder, "autograde", NAME, "--student", "c_changed", "--force")
+    run_nbgrader(python, folder, "export")
+    exported = csv.DictReader((folder / "grades.csv").read_text().splitlines())
+    assert {row["student_id"]: float(row["score"]) for row in exported}["c_changed"] == 0
+    assert {each.student: each.points for each in outcomes(folder)}["c_changed"] is None

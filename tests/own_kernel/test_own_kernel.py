@@ -96,12 +96,19 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, changes, said):
         ("x = (", "broken.py, line 1: "),
         ("a = 1\nb = a / 0", "broken.py, line 2: ZeroDivisionError"),
         ("a = 1", "broken.py has no STAGE"),
+        ("# caf\u00e9", "broken.py is no text in UTF-8"),
     ],
 )
 def test_a_file_that_is_no_stage(tmp_path, text, said):
-    (tmp_path / "broken.py").write_text(text)
+    (tmp_path / "broken.py").write_text(text, "latin-1")
     with pytest.raises(OwnKernelError, match=said):
         own(tmp_path / "broken.py")
+
+
+def test_a_build_that_is_no_function(tmp_path):
+    path = edit(new_file(tmp_path, "mine"), [("build=", "build=7 or ")])
+    with pytest.raises(OwnKernelError, match="build must be a function that takes the tiles"):
+        own(path)
 
 
 def test_a_file_may_not_be_called_like_a_stage(tmp_path):

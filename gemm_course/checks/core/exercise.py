@@ -5,6 +5,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from gemm_course.attempts import note_attempt
 from gemm_course.progress import note_pass
@@ -12,10 +13,10 @@ from gemm_course.progress import note_pass
 from .printing import few_lines
 from .verdict import NOT_YET, Verdict
 
-# nbgrader sets this variable while it grades, and imports the course before a notebook can delete it.
+# nbgrader sets this variable while it grades. The graded kernel imports the course before it runs a cell.
 _GRADED = "NBGRADER_EXECUTION" in os.environ
-# The right answers of table exercises, by number. They are no attributes that `dir` would show.
-_RIGHT: dict[str, Callable] = {}
+# The right answers of table exercises. They are no attributes, which `dir` would show.
+_RIGHT: WeakKeyDictionary["Exercise", Callable] = WeakKeyDictionary()
 
 
 class Refused(Exception):
@@ -38,7 +39,7 @@ class Exercise:
 
     def __init__(self, number: str, start: str, hints: tuple[str, ...], prove: Callable[..., str]):
         self.number, self.name, self.start, self.hints = number, prove.__name__, start, hints
-        # Table exercises set this, and `right`: likely mistakes with their answers.
+        # Table exercises set `slips`, likely mistakes with their answers, and `right`.
         self.slips: tuple = ()
         self._prove = prove
         functools.update_wrapper(self, prove)
@@ -48,11 +49,11 @@ class Exercise:
         """The function with the right answer, or None. While a notebook is graded, only checkers have it."""
         if _GRADED and not sys._getframe(1).f_globals.get("__name__", "").startswith("gemm_course.checks."):
             raise AttributeError("the right answer is not to be had while a notebook is graded")
-        return _RIGHT.get(self.number)
+        return _RIGHT.get(self)
 
     @right.setter
     def right(self, function: Callable) -> None:
-        _RIGHT[self.number] = function
+        _RIGHT[self] = function
 
     def __repr__(self) -> str:
         return f"<check.{self.name}, exercise {self.number}>"

@@ -156,7 +156,6 @@ def _drawn(answer: Any) -> Any:
 
 # Each of these is the type's own conversion, whatever a class that inherits from it has instead.
 _PLAIN = (
-    (bool, int.__bool__),
     (int, int.__int__),
     (float, float.__float__),
     (complex, complex.__complex__),
@@ -170,9 +169,11 @@ def plain(value: Any) -> Any:
     A class of the learner's may compare in its own way, and then a comparison with it says nothing. Refuse a
     value of such a class. Arrays, functions and kernels are returned as they are.
     """
+    if isinstance(value, (bool, np.generic)):
+        return value
     for kind, convert in _PLAIN:
-        if isinstance(value, kind) and not isinstance(value, np.generic):
-            return value if type(value) is kind else convert(value)
+        if isinstance(value, kind):
+            return convert(value)
     if isinstance(value, dict):
         return {plain(key): plain(each) for key, each in dict.items(value)}
     if isinstance(value, list):

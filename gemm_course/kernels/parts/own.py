@@ -67,9 +67,8 @@ def own_stage(file: str | Path, of: type[OwnStage] = OwnStage) -> OwnStage:
     file: the path. A relative path is looked up in the working directory, and then in the folder of the
     learner's notebooks. of: the class of the result.
 
-    Raises OwnKernelError if the file cannot be opened, if Python cannot run it, if it defines no STAGE, or
-    if a field of STAGE cannot be used. Raises UnicodeDecodeError if the file is not UTF-8,
-    and TypeError if `build` is not callable.
+    Raises OwnKernelError if the file cannot be opened or is not UTF-8, if Python cannot run it, if it defines
+    no STAGE, or if a field of STAGE cannot be used.
     """
     path = where(file)
     text = _text(path)

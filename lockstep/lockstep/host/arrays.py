@@ -92,7 +92,8 @@ class DeviceNDArray:
         _check_alike(self, ary)
         _check_strides(self, ary)
         ary[...] = self.memory.reshape(ary.shape)
-        if size := extent(self.shape, self.strides, self.dtype.itemsize):
+        size = extent(self.shape, self.strides, self.dtype.itemsize)
+        if size > self.memory.nbytes:
             # numba.cuda moves all bytes from the first element to the last, so also those that lie between.
             ctypes.memmove(ary.ctypes.data, self.memory.ctypes.data, size)
         return ary

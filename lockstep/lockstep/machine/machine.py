@@ -194,9 +194,9 @@ class Machine(Operations, Accumulation, Barriers, Control, Cooperation, MemoryAc
         at = self.sites[site]
         key = ("float64_arithmetic", at.line)
         message = (
-            "This is computed in float64, because it involves a Python number, a float64 value, a float32 "
-            "with an integer of more than 16 bits, or `/` of integers; on a GPU, float64 is slower than "
-            "float32, 64 times slower on consumer cards."
+            "This is computed in float64. A Python number or a float64 value makes it so, and so does a "
+            "float32 with an integer of 32 or 64 bits, or `/` of integers. On a GPU, float64 is slower than "
+            "float32, on consumer cards 64 times."
         )
         self.findings.add(
             key,

@@ -284,7 +284,8 @@ class Translator:
         self.tracked = found.variables
         self.optional = set_to_none(self.definition)
         self.set_in = found.lines
-        for name, node in found.above.items():
+        if found.above:
+            name, node = next(iter(found.above.items()))
             raise UndefinedName(
                 f"{name} is used above the line that first gives it a value. Numba reads a function from top "
                 f"to bottom, also in a loop, so for Numba {name} is not defined here: set it further up",
