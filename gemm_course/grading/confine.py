@@ -5,7 +5,8 @@
 The command sees the whole machine read-only. The homes, the temporary folders, and each FOLDER are empty
 for it. Only what Python needs is there again, and each PATH, also read-only. The current folder is a copy,
 which the command may write to. Whatever it writes is in memory, and gone when it ends. It sees no other
-process, and has no rights over the system. What it leaves running ends with it.
+process, and has no rights over the system. What it leaves running ends with it. It may not take all of the
+machine's memory: see ``LIMITS``.
 
 It is a mount namespace of Linux with a user namespace around it, so it needs no rights itself. Some systems
 forbid it; then ``possible()`` is False. It has no network, and no key of the session.
@@ -17,6 +18,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -39,7 +41,15 @@ SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/var/run")
 # A submission's own folder may have this many bytes.
 MOST_BYTES = 200_000_000
 # What is written into one folder may take this much memory.
-SIZE = "size=512m"
+SIZE = "size=256m"
+# A process may have this much memory of its own, and a file may have this many bytes. A graded notebook takes
+# 0.6 GB. The number of processes is counted in our own namespace, on Linux 5.14 and later.
+LIMITS = {
+    resource.RLIMIT_DATA: 4 * 2**30,
+    resource.RLIMIT_FSIZE: 2**28,
+    resource.RLIMIT_NPROC: 256,
+    resource.RLIMIT_CORE: 0,
+}
 # These are new. A kernel that knows no parent complains, and here its parent is no process that it sees.
 NEW = {
     "IPYTHONDIR": "/tmp/ipython",
@@ -222,6 +232,7 @@ def _run(given: argparse.Namespace) -> None:
     """
     _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     current, home = os.path.realpath(os.getcwd()), os.path.expanduser("~")
+    _limit()
     _read_only()
     folders, kept = [*SHARED, "/home", "/root", home, *given.hide], (*given.keep, *given.share)
     _hide(folders, [os.path.realpath(each) for each in (*kept, *_needed_by_python())], current)
@@ -238,6 +249,16 @@ def _run(given: argparse.Namespace) -> None:
         for number in range(3):
             os.dup2(nothing, number)
     os.execvpe(given.command[0], list(given.command), _environment())
+
+
+def _limit() -> None:
+    """Set the limits. If memory runs out all the same, the system ends this process before any other."""
+    for kind, most in LIMITS.items():
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _wait_for(child: int, all_children: bool = False) -> None:

@@ -19,6 +19,7 @@ import lockstep
 from gemm_course.places import BROUGHT, COURSE, PACKAGE
 
 from . import confine
+from .files import NotGraded
 from .outcomes import forget, forget_points, note
 from .restoring import restored
 
@@ -34,10 +35,6 @@ MOST_SECONDS, MOST_TEXT = 600, 100_000
 SHOWN = ("text/plain", "image/png", "image/jpeg")
 
 
-class NotGraded(Exception):
-    """An error for a submission that cannot be graded, with the reason for the teacher's summary."""
-
-
 class Restore(NbGraderPreprocessor):
     """Puts a submission back into the form of its assignment, before nbgrader looks at it."""
 
@@ -49,7 +46,6 @@ class Restore(NbGraderPreprocessor):
         folder = Path(self.folder)
         forget(folder, name, student)
         try:
-            _check_files(folder / "submitted" / student / name)
             made = folder / "release" / name / f"{about['notebook']}.ipynb"
             return restored(notebook, nbformat.read(made, 4)), resources
         except Exception as error:
@@ -130,19 +126,6 @@ def _settle(cell: NotebookNode) -> None:
         cell.outputs.append(
             nbformat.v4.new_output("error", ename="NotRun", evalue="this check did not run", traceback=[])
         )
-
-
-def _check_files(folder: Path) -> None:
-    """Refuse a submission with links, which might lead to other people's files, and one that is too large."""
-    size = 0
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = os.path.join(place, name)
-            if os.path.islink(path):
-                raise NotGraded(f"{name} in the submission is a link, and only files are graded")
-            size += os.path.getsize(path)
-    if size > confine.MOST_BYTES:
-        raise NotGraded(f"its files have {size:,} bytes, and {confine.MOST_BYTES:,} are the most")
 
 
 def _first_line(error: Exception) -> str:

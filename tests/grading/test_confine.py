@@ -144,3 +144,36 @@ def test_there_is_no_network_no_setting_of_the_system_and_no_terminal(tmp_path):
     assert run(tmp_path, "sh", "-c", asked).stdout.split() == ["3"]  # Two titles and the loop-back device.
     silent = confine.command(["echo", "seen"], silent=True)
     assert subprocess.run(silent, cwd="/", capture_output=True, timeout=60).stdout == b""
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("bytearray(6 * 2**30)", "MemoryError"),
+        ("open('/tmp/large', 'wb').truncate(2**29)", "File too large"),
+    ],
+)
+def test_it_cannot_take_all_memory(code, error, tmp_path):
+    done = run(tmp_path, sys.executable, "-c", code)
+    assert done.returncode == 1 and error in done.stderr
+
+
+MANY = """
+import os, time
+try:
+    for _ in range(400):
+        if os.fork() == 0:
+            time.sleep(20)
+            os._exit(0)
+except BlockingIOError as refused:
+    print(refused.strerror)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the system limits no processes of root")
+def test_it_cannot_start_any_number_of_processes(tmp_path):
+    assert "unavailable" in run(tmp_path, sys.executable, "-c", MANY).stdout
+
+
+def test_memory_that_runs_out_ends_this_command_first(tmp_path):
+    assert run(tmp_path, "cat", "/proc/self/oom_score_adj").stdout == "1000\n"

@@ -117,7 +117,7 @@ def run_nbgrader(python: Path, folder: Path, *command: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="nbgrader does not support Windows")
-@pytest.mark.full(reason="installs nbgrader and grades ten submissions")
+@pytest.mark.full(reason="installs nbgrader and grades twelve submissions")
 def test_nbgrader_gives_the_points_that_are_earned(python, tmp_path):
     release_assignments(tmp_path / "course")
     folder = tmp_path / "course"
@@ -139,6 +139,8 @@ def test_nbgrader_gives_the_points_that_are_earned(python, tmp_path):
     hand_in(folder, "e_course", books.from_the_course())
     hand_in(folder, "f_exits", books.with_code(books.right(), "import os; os._exit(1)"))
     (hand_in(folder, "g_links", books.right()) / "x").symlink_to("../../d_warns")
+    os.mkfifo(hand_in(folder, "g_pipe", books.right()) / "data")
+    hand_in(folder, "g\nline", books.right())
     half = books.right()
     for cell in books.answers_of(half)[::2]:
         cell.source = "pass"
@@ -149,9 +151,11 @@ def test_nbgrader_gives_the_points_that_are_earned(python, tmp_path):
     many = len(books.solutions())
     assert {student: each.points for student, each in found.items()} == {
         "a_attacks": 0, "b_empty": 0, "c_changed": many, "d_warns": many, "e_course": many,
-        "f_exits": None, "g_links": None, "h_half": many // 2, "i_tampers": 0,
+        "f_exits": None, "g_links": None, "g_pipe": None, "g\nline": None, "h_half": many // 2, "i_tampers": 0,
     }, told  # fmt: skip
     assert "the kernel ended in cell" in found["f_exits"].reason and "is a link" in found["g_links"].reason
+    assert "data in the submission is a pipe" in found["g_pipe"].reason
+    assert "the student's folder has characters that cannot be shown" in found["g\nline"].reason
     assert found["c_changed"].most == many
     assert not (folder / "home" / ".ipython" / "profile_default" / "startup" / "00.py").exists()
 
