@@ -12,6 +12,7 @@ the kernels do, in one launch each (alpha 1, beta 0).
 from __future__ import annotations
 
 import csv
+import dataclasses
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,7 +24,17 @@ from gemm_course.bench.problem import Problem
 from gemm_course.bench.profile.metrics import METRICS
 from gemm_course.bench.profile.ncu import find_ncu, refuse_if_forbidden
 from gemm_course.device import gpu_facts, time_alternating
-from gemm_course.kernels import LADDER, Stage, a13_read_ahead, a14_grouped_blocks, b02_mma_swizzled
+from gemm_course.kernels import (
+    LADDER,
+    Stage,
+    a06_thread_tiled_2d,
+    a13_read_ahead,
+    a14_grouped_blocks,
+    b02_mma_swizzled,
+)
+from gemm_course.kernels.parts.base import MAX_REGISTERS
+from gemm_course.kernels.variants.fewer_blocks import with_spare
+from gemm_course.kernels.variants.vectorized_apart import STAGE as APART
 from gemm_course.records import origin
 from gemm_course.records.columns import ONE_CHANGE, ONE_CHANGE_COUNTED, ONE_CHANGE_COUNTS
 from gemm_course.records.tables import Table
@@ -35,6 +46,12 @@ _MOVED_ON = {
     _XOR_A: "return (piece + row // A_REPEAT) % A_SPAN * 8",
     _XOR_B: "return (piece // 8 * 8 + (piece + row) % 8) * 8",
 }
+
+
+# The square of notebook 05, in which all kernels from there to warp tiles can be compared.
+_SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
+_PLAIN_LOOPS = {"in unroll(range(": "in (range("}
+_PLAIN = {**_PLAIN_LOOPS, "u32(cuda.": "(cuda."}
 
 
 def _padded(by: int) -> dict[str, str]:
@@ -79,6 +96,39 @@ def questions() -> Iterator[tuple[str, int, list[Case]]]:
             ),
             (changed(b02_mma_swizzled, "mma_swizzled", _padded(8)), "rows padded by 8, not swizzled", {}),
             (changed(b02_mma_swizzled, "mma_swizzled", _padded(16)), "rows padded by 16, not swizzled", {}),
+        ],
+    )
+    plain = changed(a06_thread_tiled_2d, "thread_tiled_2d", _PLAIN)
+    uncapped = dataclasses.replace(plain, registers=lambda t: MAX_REGISTERS)
+    yield (
+        "what the compiler is told",
+        4096,
+        [
+            (LADDER["thread_tiled_2d"], "none", _SQUARE),
+            (
+                changed(a06_thread_tiled_2d, "thread_tiled_2d", _PLAIN_LOOPS),
+                "no loop asks to be written out",
+                _SQUARE,
+            ),
+            (plain, "as before, and indices of 64 bits", _SQUARE),
+            (uncapped, "as before, and no cap on registers", _SQUARE),
+        ],
+    )
+    yield (
+        "blocks per multiprocessor",
+        4096,
+        [
+            (LADDER["thread_tiled_2d"], "none", _SQUARE),
+            (with_spare(LADDER["thread_tiled_2d"]), "one block instead of two", _SQUARE | {"SPARE": 150}),
+        ],
+    )
+    yield (
+        "fours and a transposed tile",
+        4096,
+        [
+            (APART, f"FOURS {fours}, TRANSPOSED {turned}", _SQUARE | {"FOURS": fours, "TRANSPOSED": turned})
+            for fours in (0, 1)
+            for turned in (0, 1)
         ],
     )
 
