@@ -25,8 +25,9 @@ learner's has the lines of the stub in place of the solution, without their ``# 
 A heading such as ``### Exercise 02.3 · ...`` begins a cell of its own, ``exercise-02-3``, for links. Every
 notebook gets links to its neighbours. ``<!-- contents -->`` in a source becomes the table of all notebooks.
 
-A cell tagged ``answer`` answers a prediction above it, one tagged ``thought`` a question without options;
-both are folded.
+A text tagged ``answer`` answers a prediction above it, one tagged ``thought`` a question without options;
+both are folded. Code folds what it shows itself, with ``see.fold``. A cell tagged ``listing`` lists what an
+exercise above it asks for. It is folded as well, and an assignment has it without its outputs.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 
-from gemm_course.widgets._lab_output import MIME
+from gemm_course.widgets._lab_output import FOLD, MIME
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for when this file is loaded as a module
 import folded_answers
@@ -222,7 +223,6 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if _stands_alone(output)]
             _forget_this_kernel(cell.outputs)
-            folded_answers.fold_outputs(cell)
             cell.metadata.pop("execution", None)
 
 
@@ -246,9 +246,10 @@ def kernel_of(client, environment: Mapping[str, str] = os.environ) -> Iterator[N
 def _forget_this_kernel(outputs) -> None:
     """Mark explorers that a cell drew with code of its own: only the kernel of this build knows them."""
     for output in outputs:
-        spec = output.get("data", {}).get(MIME, {})
-        if "own" in spec:
-            spec["own"] = "gone"
+        data = output.get("data", {})
+        for spec in [data.get(MIME), *data.get(FOLD, {}).get("explorers", [])]:
+            if spec and "own" in spec:
+                spec["own"] = "gone"
 
 
 def _stands_alone(output) -> bool:

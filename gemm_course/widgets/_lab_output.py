@@ -13,6 +13,10 @@ A static page uses the same script. It puts the spec and the still into one elem
 
 and loads ``explorer.js`` from a copy of the extension's folder ``static``, which has ``explorer.css`` and
 ``frames/`` beside it. The script turns every such element into an explorer, from a server or from disk.
+
+A fold (`_fold.py`) that has explorers is of another MIME type. It holds the line that opens the fold, and for
+each part of the fold's ``text/html`` the spec of an explorer, or null. On a static page it needs no type of
+its own: the parts' elements get their specs as above.
 """
 
 from __future__ import annotations
@@ -28,12 +32,13 @@ from gemm_course.widgets._explorer import Pointing
 from gemm_course.widgets._states import Control, Controls
 
 MIME = "application/vnd.gemm-course.explorer+json"
+FOLD = "application/vnd.gemm-course.fold+json"
 HOW = "Run this cell to get controls; in the course's own JupyterLab they are there at once."
 
 
-def show(explorer: Any, call: _calls.Call | None) -> None:
-    """Display an explorer for the browser to draw."""
-    display(bundle(explorer, call), raw=True)
+def show(output: dict[str, Any]) -> None:
+    """Display the output of an explorer or of a fold for the browser to draw."""
+    display(output, raw=True)
 
 
 def bundle(explorer: Any, call: _calls.Call | None) -> dict[str, Any]:

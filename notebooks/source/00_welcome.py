@@ -336,8 +336,11 @@ see.addresses()
 # Look it up: a row per array, with `op` (load: read; store: write), the `lanes` that took part and the
 # `bytes` that they asked for.
 
-# %% tags=["thought"]
-report.accesses[["array", "op", "requests", "lanes", "bytes", "sectors"]]
+# %%
+see.fold(
+    report.accesses[["array", "op", "requests", "lanes", "bytes", "sectors"]],
+    first="Answer first, then open this.",
+)
 
 # %% [markdown]
 # ### Exercise 00.4 · Sector and line
@@ -468,8 +471,8 @@ check.roof(roof)
 # %%
 see.predict("00.latency")
 
-# %% tags=["answer"]
-see.latency()
+# %%
+see.fold(lambda: see.latency())
 
 # %% [markdown]
 # Raise the warps until nothing is hatched. Then lengthen the wait.

@@ -68,7 +68,7 @@ check.naive(naive)
 # And here is the course's own, document 004's v00:
 
 # %% tags=["listing"]
-see.source("naive_uncoalesced")
+see.fold(see.source("naive_uncoalesced"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # A block makes `BM` × `BN` of C, 32 × 32 by default. (Yours has 32 × 4, the first picture 32 × 8; a warp
@@ -112,8 +112,8 @@ see.predict("01.moved")
 # the memory on the right. The slider adds four lanes at a time; the hardware takes all 32 together. (The
 # matrices have 256 columns; 8 of A are drawn.)
 
-# %% tags=["answer"]
-see.warp_and_memory("naive_uncoalesced", blocks=False)
+# %%
+see.fold(lambda: see.warp_and_memory("naive_uncoalesced", blocks=False))
 
 # %% [markdown] tags=["thought"]
 # - **A**: every lane in a sector of its own. 1024 bytes move, 128 are used.
@@ -228,8 +228,8 @@ see.warp_and_memory(naive)
 # %%
 see.predict("01.busy")
 
-# %% tags=["answer"]
-see.limits("naive_uncoalesced")
+# %%
+see.fold(lambda: see.limits("naive_uncoalesced"))
 
 # %% [markdown] tags=["answer"]
 # L1 works without a pause, and all else waits for it: three quarters of the time, a warp waits merely for
@@ -251,8 +251,8 @@ see.predict("01.padding")
 # change nothing?** The picture below is your map, its lower half; the steps get longer to the right. Open it
 # now, choose one padding after the other, and set *speed of* to *all lengths* last.
 
-# %% tags=["answer"]
-see.row_lengths("naive_uncoalesced")
+# %%
+see.fold(lambda: see.row_lengths("naive_uncoalesced"))
 
 # %% [markdown] tags=["thought"]
 # By the rule, 1, 3, 5 and 7 are equally good: each float has a place of its own, so 1 + 1 wavefronts and 8.4

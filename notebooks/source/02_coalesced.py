@@ -73,7 +73,7 @@ np.abs(run(coalesced[(2, 9), (32, 8)], A, B).C - A @ B).max()
 # The course's own, document 004's v01, differs from v00 in two lines:
 
 # %% tags=["listing"]
-see.diff("naive_uncoalesced", "naive_coalesced")
+see.fold(see.diff("naive_uncoalesced", "naive_coalesced"), first="Write the exercise first, then open this.")
 
 # %% [markdown] tags=["listing"]
 # Only the threads *within* a block were turned here; blocks are still numbered down the rows, and launched
@@ -325,8 +325,8 @@ see.warp_and_memory("naive_coalesced", widths=True)
 # %%
 see.predict("02.limit")
 
-# %% tags=["answer"]
-see.limits("naive_uncoalesced", "naive_coalesced")
+# %%
+see.fold(lambda: see.limits("naive_uncoalesced", "naive_coalesced"))
 
 # %% [markdown] tags=["answer"]
 # **L1, 78 %, and close behind it the issue slots, 76 %.** Only one instruction in 8 is a multiply-add.
@@ -340,8 +340,8 @@ see.limits("naive_uncoalesced", "naive_coalesced")
 # %%
 see.predict("02.above")
 
-# %% tags=["answer"]
-see.roofline(until="naive_coalesced")
+# %%
+see.fold(lambda: see.roofline(until="naive_coalesced"))
 
 # %% [markdown] tags=["answer"]
 # Both points stand **above** DRAM's roof, and that is no mistake. The axis counts the bytes that warps ask L1

@@ -252,7 +252,7 @@ check.tile_kernel(make_tiled)
 # compiler; more below.)
 
 # %% tags=["listing"]
-see.source("penny_xu_tile")
+see.fold(see.source("penny_xu_tile"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # ### Exercise 03.4 · Too many barriers
@@ -263,7 +263,7 @@ see.source("penny_xu_tile")
 # %% tags=["listing"]
 from gemm_course.checks.kits import document_002
 
-see.source(document_002(2))
+see.fold(see.source(document_002(2)), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # n × n matrices, n a multiple of T. How many barriers does **one block** execute in this kernel, and how
@@ -295,16 +295,16 @@ check.barriers(barriers)
 # %% tags=["listing"]
 from gemm_course.checks.kits import SUSPECTS
 
-see.source(SUSPECTS["a"](4))
+see.fold(see.source(SUSPECTS["a"](4)), first="Write the exercise first, then open this.")
 
 # %% tags=["listing"]
-see.diff(SUSPECTS["a"](4), SUSPECTS["b"](4))
+see.fold(see.diff(SUSPECTS["a"](4), SUSPECTS["b"](4)), first="Write the exercise first, then open this.")
 
 # %% tags=["listing"]
-see.diff(SUSPECTS["b"](4), SUSPECTS["c"](4))
+see.fold(see.diff(SUSPECTS["b"](4), SUSPECTS["c"](4)), first="Write the exercise first, then open this.")
 
 # %% tags=["listing"]
-see.diff(SUSPECTS["c"](4), SUSPECTS["d"](4))
+see.fold(see.diff(SUSPECTS["c"](4), SUSPECTS["d"](4)), first="Write the exercise first, then open this.")
 
 # %% id="ex-03-5"
 ### BEGIN SOLUTION
@@ -374,7 +374,7 @@ check.tile_walk(walk)
 # `from lockstep.intrinsics import u32, unroll`.
 
 # %% tags=["listing"]
-see.source("block_tiled")
+see.fold(see.source("block_tiled"), first="Write the exercise first, then open this.")
 
 # %%
 rng = np.random.default_rng(0)
@@ -438,11 +438,11 @@ see.counts("penny_xu_tile", size, shared_load_wavefronts=shared_requests)
 # %%
 see.predict("03.ceiling")
 
-# %% tags=["answer"]
-see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled")
+# %%
+see.fold(lambda: see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled"))
 
-# %% tags=["answer"]
-see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled")
+# %%
+see.fold(lambda: see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled"))
 
 # %% [markdown] tags=["answer"]
 # Choose a *stage*, and the point goes there from the one before it. v02's lowest roof on an H200 is shared

@@ -91,7 +91,7 @@ check.reads_per_result(reads_a_result)
 # From TM = 1 to 8 the reads per multiply-add fall from 2 to 1.125. What does going from 8 to 32
 # save: another half, a tenth, or nothing? Bet, then let the emulator count.
 
-# %% tags=["thought"]
+# %%
 rng = np.random.default_rng(0)
 A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
 
@@ -104,7 +104,10 @@ def reads(TM):
 
 
 sizes = 1, 2, 4, 8, 16, 32
-pd.DataFrame({"TM": sizes, "reads per multiply-add": [reads(TM) for TM in sizes]})
+see.fold(
+    pd.DataFrame({"TM": sizes, "reads per multiply-add": [reads(TM) for TM in sizes]}),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # A tenth, about: 1.03. Let TM grow without end, and they go to 1. The reads of Bs can be made as few as you
@@ -192,10 +195,10 @@ check.thread_columns(make_column)
 # %% tags=["listing"]
 from gemm_course.kernels.variants.block_tiled_in_rows import STAGE as in_rows
 
-see.diff("block_tiled", in_rows)
+see.fold(see.diff("block_tiled", in_rows), first="Write the exercise first, then open this.")
 
 # %% tags=["listing"]
-see.diff(in_rows, "thread_tiled_1d")
+see.fold(see.diff(in_rows, "thread_tiled_1d"), first="Write the exercise first, then open this.")
 
 # %% [markdown] tags=["listing"]
 # - A block has only **BM · BN / TM threads** for its BM × BN elements. So tiles can be larger than the 1,024
@@ -311,8 +314,8 @@ check.tile_sectors(sectors)
 # %%
 see.predict("04.gain")
 
-# %% tags=["answer"]
-see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
+# %%
+see.fold(lambda: see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d"))
 
 # %% [markdown]
 # ## Which profile is which?
@@ -330,8 +333,8 @@ see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
 # Name them. Then: is shared memory still v03's limit, and what is its ceiling in TFLOPS, worked out as in
 # notebook 03?
 
-# %% tags=["thought"]
-see.limits("block_tiled", "thread_tiled_1d")
+# %%
+see.fold(lambda: see.limits("block_tiled", "thread_tiled_1d"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # Z is v02: you know its 91 % from the top. X is v03. Y keeps L2 busy in 93 % of the clocks, though tiles are
@@ -441,12 +444,12 @@ see.tiles("thread_tiled_1d")
 # BK, from 8 to 16: 21.2 TFLOPS become 3.7. The reads, the warps and the registers are the same. What the
 # picture leaves out stands in the sweep, *local_bytes*:
 
-# %% tags=["thought"]
+# %%
 from gemm_course import records
 
 sweep = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")
 large = [f"BM=128 BN=128 BK={BK} TM=32" for BK in (4, 8, 16, 32)]
-sweep.loc[large, ["registers", "local_bytes", "tflops"]]
+see.fold(sweep.loc[large, ["registers", "local_bytes", "tflops"]], first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # That is a **spill**: more values at a time than registers. What does not fit is stored in local memory, and
@@ -471,8 +474,11 @@ sweep.loc[large, ["registers", "local_bytes", "tflops"]]
 # of v03 has 512 threads, with 32 registers each. How many blocks fit, and what is full first? And with one
 # register more, 33?
 
-# %% tags=["thought"]
-see.occupancy("thread_tiled_1d", tiles={"BM": 64, "BN": 64, "BK": 8, "TM": 8})
+# %%
+see.fold(
+    lambda: see.occupancy("thread_tiled_1d", tiles={"BM": 64, "BN": 64, "BK": 8, "TM": 8}),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # 4 blocks, and two tanks are full at once. With 33 registers 3 blocks: one register more, a quarter fewer
@@ -533,8 +539,8 @@ see.predict("04.blocks")
 # Of 96, 64, 40 and 32 registers per thread, **which is the first that leaves no clock idle in the model?**
 # Work it out, then move the slider.
 
-# %% tags=["thought"]
-see.strips("thread_tiled_1d")
+# %%
+see.fold(lambda: see.strips("thread_tiled_1d"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # 40. In the 600 + 508 clocks of one block there is room for 1,108 / 508 = 2.2 that compute. So it takes three

@@ -54,8 +54,8 @@ see.predict("05.reads")
 # Try it on one block with small tiles. Make 4 × 4 results 2 × 8: how many reads? Then go from thread to
 # thread: which of them read the same?
 
-# %% tags=["answer"]
-see.registers("thread_tiled_2d")
+# %%
+see.fold(lambda: see.registers("thread_tiled_2d"))
 
 # %% [markdown] tags=["answer"]
 # A thread reads TM + TN elements per step, for TM · TN multiply-adds:
@@ -66,7 +66,7 @@ see.registers("thread_tiled_2d")
 #
 # With one result per thread it was 2. The emulator counts your four shapes, in a kernel from further below:
 
-# %% tags=["answer"]
+# %%
 A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
 
 
@@ -76,7 +76,7 @@ def reads(TM, TN):
     return report.total("lanes", space="shared", op="load") / 64**3
 
 
-{shape: reads(*shape) for shape in ((64, 1), (2, 32), (4, 16), (8, 8))}
+see.fold({shape: reads(*shape) for shape in ((64, 1), (2, 32), (4, 16), (8, 8))})
 
 # %% [markdown] tags=["answer"]
 # Why not 16 × 16? That would be 256 accumulators, and a thread may have 255 registers. 16 × 8 takes all 255,
@@ -161,7 +161,7 @@ check.outer_product(make_outer)
 # This is document 004's v04, beside v03. Compare it with yours.
 
 # %% tags=["listing"]
-see.diff("thread_tiled_1d", "thread_tiled_2d")
+see.fold(see.diff("thread_tiled_1d", "thread_tiled_2d"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # Threads are numbered consecutively: `tid // (BN // TN)` counts thread tiles down, `tid % (BN // TN)` across.
@@ -297,7 +297,7 @@ see.coverage(make_fetch)
 # What Kernel 5 has and the draft has not. (Two slips of the draft that a compiler refuses are fixed.)
 
 # %% tags=["listing"]
-see.diff(draft, "kernel5")
+see.fold(see.diff(draft, "kernel5"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # ### What the slices cost
@@ -356,8 +356,8 @@ see.predict("05.occupancy")
 # %% [markdown]
 # Here is the SM of the question. Which tank is full, and what is left in the others?
 
-# %% tags=["answer"]
-see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8})
+# %%
+see.fold(lambda: see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}))
 
 # %% [markdown]
 # ### How many warps are enough?
@@ -374,8 +374,8 @@ see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8,
 # **A bet:** with more than 128 registers per thread only one block fits. How many per cent of its speed does
 # the kernel lose? Guess, then move the slider. (The schedule is computed, with no other wait.)
 
-# %% tags=["thought"]
-see.strips("thread_tiled_2d")
+# %%
+see.fold(lambda: see.strips("thread_tiled_2d"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # The picture says 18 %: 600 of 3376 clocks. And 128 is the edge: 2 · 256 · 128 is 65,536, to the last
@@ -479,7 +479,7 @@ check.no_conflicts(make_fixed)
 # (The course's solution takes 196 registers, so only one block fits on an SM.)
 
 # %% tags=["listing"]
-see.tile_banks(spread=True)
+see.fold(lambda: see.tile_banks(spread=True), first="Write the exercise first, then open this.")
 
 # %% [markdown] tags=["listing"]
 # Below, `A_WIDTH` and `B_WIDTH` are the lengths of a tile's rows with padding. `BY_X` is how far a thread's
@@ -491,7 +491,7 @@ from gemm_course.kernels.variants.kernel5_spread import STAGE as spread
 sectors(spread)
 
 # %% tags=["listing"]
-see.diff("kernel5", spread)
+see.fold(see.diff("kernel5", spread), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # **Does it pay?** Put three kernels in order, slowest first:
@@ -502,8 +502,13 @@ see.diff("kernel5", spread)
 #
 # (With padding as well, as in 05.5, it was not measured.)
 
-# %% tags=["thought"]
-see.waits(("kernel5", square), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d", square), meanings=False)
+# %%
+see.fold(
+    lambda: see.waits(
+        ("kernel5", square), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d", square), meanings=False
+    ),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # Kernel 5, columns spread, v04: 25.8, 29.7 and 32.9 TFLOPS. Spreading pays. But v04, conflicts and all, beats
@@ -633,11 +638,14 @@ see.predict("05.tall")
 # | multiply-adds | 54 | ? |
 # | TFLOPS | 32.9 | ? |
 
-# %% tags=["thought"]
-see.limits(
-    "thread_tiled_1d",
-    ("thread_tiled_2d", {"BK": 16, "TM": 8, "TN": 8}),
-    ("thread_tiled_2d", {"BK": 16}),
+# %%
+see.fold(
+    lambda: see.limits(
+        "thread_tiled_1d",
+        ("thread_tiled_2d", {"BK": 16, "TM": 8, "TN": 8}),
+        ("thread_tiled_2d", {"BK": 16}),
+    ),
+    first="Answer first, then open this.",
 )
 
 # %% [markdown] tags=["thought"]

@@ -42,8 +42,11 @@ see.multiply("vectorized")
 # something else, no multiply-add begins. Of all the instructions it issues, 72 % are multiply-adds. Guess
 # what most of the others do. Then look at the main loop, as compiled:
 
-# %% tags=["thought"]
-pd.Series(compiled("thread_tiled_2d").loop.by_kind).to_frame("instructions")
+# %%
+see.fold(
+    pd.Series(compiled("thread_tiled_2d").loop.by_kind).to_frame("instructions"),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # Integer arithmetic and moves: 475 instructions, far more than the 160 shared loads or the 71 compares and
@@ -63,10 +66,10 @@ pd.Series(compiled("thread_tiled_2d").loop.by_kind).to_frame("instructions")
 # %%
 see.predict("06.requests")
 
-# %% tags=["answer"]
+# %%
 tiles = LADDER["vectorized"].tiles
 counted = "global_load_requests", "global_load_sectors", "global_store_requests", "global_store_sectors"
-see.compare("thread_tiled_2d", "vectorized", tiles, *counted)
+see.fold(lambda: see.compare("thread_tiled_2d", "vectorized", tiles, *counted))
 
 # %% [markdown] tags=["answer"]
 # Loads: **fewer instructions, not fewer bytes.** The sectors were used whole before.
@@ -349,7 +352,7 @@ check.ragged_fours(make_fetch)
 # What changed since notebook 05:
 
 # %% tags=["listing"]
-see.diff("thread_tiled_2d", "vectorized")
+see.fold(see.diff("thread_tiled_2d", "vectorized"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # - Each tile is now divided among the threads by fours, not by elements.
@@ -372,7 +375,7 @@ see.diff("thread_tiled_2d", "vectorized")
 # %% tags=["listing"]
 from gemm_course.checks.kits import document_v05
 
-see.source(document_v05())
+see.fold(see.source(document_v05()), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # Which access is it? C of 1 × 1 shows it. What is the smallest C, by m · n, for which it does **not**
@@ -392,7 +395,7 @@ check.stray_read(access=("C", "load"), shape=(32, 17))
 # %% tags=["listing"]
 from gemm_course.kernels.parts.results import store_four
 
-see.source(store_four)
+see.fold(see.source(store_four), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # ## Count it three ways
@@ -498,8 +501,8 @@ see.predict("06.halves")
 # %%
 see.predict("06.v02")
 
-# %% tags=["answer"]
-see.vectorized_peers("v02", "v04")
+# %%
+see.fold(lambda: see.vectorized_peers("v02", "v04"))
 
 # %% [markdown] tags=["answer"]
 # Slower! There are two suspects:
@@ -540,8 +543,8 @@ see.vectorized_peers("v02", "v04")
 # %%
 see.predict("06.ceiling")
 
-# %% tags=["answer"]
-see.roofline("thread_tiled_1d", "thread_tiled_2d", "vectorized")
+# %%
+see.fold(lambda: see.roofline("thread_tiled_1d", "thread_tiled_2d", "vectorized"))
 
 # %% [markdown] tags=["answer"]
 # Bytes are no limit. Issue slots are: their ceiling rose from 48.6 to 57.6 TFLOPS. The kernel reaches 72 % of
@@ -554,8 +557,8 @@ see.roofline("thread_tiled_1d", "thread_tiled_2d", "vectorized")
 # In notebook 05's kernel issue slots were the limit, taken in 72 % of the clocks. Now one in
 # six instructions of the loop is gone. Are the slots taken more often, or less? And what is the runner-up?
 
-# %% tags=["thought"]
-see.limits("thread_tiled_2d", "vectorized")
+# %%
+see.fold(lambda: see.limits("thread_tiled_2d", "vectorized"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # Still issue slots, a little more often: 74 %. But 86 % of what is issued are multiply-adds now. Both are
@@ -606,8 +609,8 @@ see.tiles("vectorized", tells_best=False)
 # 16 × 4 and 4 × 16 both read 20 elements per k step. Which is faster, or are they equal? Think of the
 # lanes of a row in the block: which of them share what they read?
 
-# %% tags=["thought"]
-see.heatmap("vectorized", "TM", "TN", others="best")
+# %%
+see.fold(lambda: see.heatmap("vectorized", "TM", "TN", others="best"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # Tall wins. It reads more of As, where the lanes of a row share every word. Wide ones read more of Bs, where

@@ -34,9 +34,9 @@ see.multiply("warp_tiled")
 # step](glossary.md#k-step). With 8 × 8 it makes four: two of As, two of Bs. No shape with 64 results needs
 # fewer. Yet 8 × 8 was slower. Do you remember what limits it?
 
-# %% tags=["thought"]
+# %%
 square = ("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0})
-see.limits(square)
+see.fold(lambda: see.limits(square), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # Shared memory. The five reads of 16 × 4 take a warp 12 wavefronts, the four of 8 × 8 take **20**: words of
@@ -179,8 +179,8 @@ see.tiles("warp_tiled_tm1")
 #
 # Here the formulas of 07.2 become a kernel. Which lines of notebook 06's must change?
 
-# %% tags=["thought"]
-see.diff("vectorized", "warp_tiled_tm1")
+# %%
+see.fold(see.diff("vectorized", "warp_tiled_tm1"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # Fetching is as in notebook 06. New are `y0` and `x0`, the thread's first row and column; and the gaps: a
@@ -435,9 +435,9 @@ see.diff("vectorized", "warp_tiled")
 # `warp_tiled` against `vectorized`, both with the example's tiles: 12 wavefronts against 20. A warp of
 # `vectorized` spends a third of its time waiting for shared memory. How much of that will be left? Guess.
 
-# %% tags=["thought"]
+# %%
 square = ("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0})
-see.waits(square, "warp_tiled")
+see.fold(lambda: see.waits(square, "warp_tiled"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0, 13 % more. The instructions are the same, 1.16 per
@@ -476,8 +476,11 @@ see.predict("07.eight")
 #
 # What must be the limit with 12 wavefronts? And with 8?
 
-# %% tags=["thought"]
-see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16}))
+# %%
+see.fold(
+    lambda: see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16})),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # Issue slots, in both. With 8 wavefronts shared memory is idle more often, but a scheduler issues one
@@ -503,8 +506,8 @@ see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16}))
 # Y you have met. Which are X and Z? X issues 1.16 instructions per multiply-add. A warp makes 64
 # multiply-adds per k step: how many instructions per multiply-add does Y issue, if only its reads differ?
 
-# %% tags=["thought"]
-see.waits("warp_tiled_tm1", "warp_tiled")
+# %%
+see.fold(lambda: see.waits("warp_tiled_tm1", "warp_tiled"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # X is `warp_tiled`, Y `warp_tiled_tm1`, Z `vectorized`, which issues 1.16 as well. Y makes 6 more requests

@@ -203,10 +203,10 @@ float(np.float16(0.1)), float(np.finfo(np.float16).max)
 # %%
 see.predict("08.ones")
 
-# %% tags=["answer"]
+# %%
 ones, sixteens = np.ones(4096, np.float16), np.full(4096, 16, np.float16)
 sums = [int(np.add.accumulate(each, dtype=np.float16)[-1]) for each in (ones, sixteens)]
-pd.Series(sums, ["4,096 ones", "4,096 times 16"]).to_frame("sum in FP16")
+see.fold(pd.Series(sums, ["4,096 ones", "4,096 times 16"]).to_frame("sum in FP16"))
 
 # %% [markdown] tags=["answer"]
 # Each addition before 2,048 was exact, and none after it had an effect. A sum of many small numbers is the
@@ -233,7 +233,7 @@ see.predict("08.cut")
 # numbers between 0 and 1, which first have to be rounded to FP16. Which error is larger: that of the inputs,
 # or that of a Tensor Core's sums?
 
-# %% tags=["thought"]
+# %%
 from gemm_course.model.tensor_cores import adds
 
 x, y = np.random.default_rng(0).random((2, 4096, 100))
@@ -247,9 +247,12 @@ errors = {
     "sums in float32, rounded": one_by_one / products.sum(0) - 1,
     "sums of a Tensor Core": on_core / products.sum(0) - 1,
 }
-pd.DataFrame(
-    {name: (e.mean(), (e**2).mean() ** 0.5) for name, e in errors.items()}, ["mean", "typical size"]
-).T
+see.fold(
+    pd.DataFrame(
+        {name: (e.mean(), (e**2).mean() ** 0.5) for name, e in errors.items()}, ["mean", "typical size"]
+    ).T,
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # That of the sums, -2.3 · 10⁻⁵ on average, as on an H200: cutting makes every positive sum smaller, so errors
@@ -664,8 +667,8 @@ see.predict("08.limit")
 # %%
 see.predict("08.depth")
 
-# %% tags=["answer"]
-see.heatmap("wmma", "BK", "PAD", others="best")
+# %%
+see.fold(lambda: see.heatmap("wmma", "BK", "PAD", others="best"))
 
 # %% [markdown] tags=["answer"]
 # Read down the columns. With padding every larger BK pays. Without it, it makes the kernel *slower*: rows of
@@ -678,8 +681,8 @@ see.heatmap("wmma", "BK", "PAD", others="best")
 # 16 times the multiply-adds per clock. **Place two bets:** how many times as fast as `warp_tiled` is `wmma`,
 # and what part of cuBLAS's FP16 speed does it reach?
 
-# %% tags=["thought"]
-see.tflops("warp_tiled", "wmma")
+# %%
+see.fold(lambda: see.tflops("warp_tiled", "wmma"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # 7 times as fast, and 40 % of cuBLAS. (Below it is 302 or 303 TFLOPS, and 39 %: each picture has runs of its
@@ -700,8 +703,11 @@ see.tflops("warp_tiled", "wmma")
 # | a warp waits for copies | 62 % | 10 % | 27 % |
 # | a warp waits for shared memory | 5 % | 74 % | 10 % |
 
-# %% tags=["thought"]
-see.limits("wmma", ("wmma", {"BK": 16}), ("wmma", {"PAD": 0}))
+# %%
+see.fold(
+    lambda: see.limits("wmma", ("wmma", {"BK": 16}), ("wmma", {"PAD": 0})),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # X is BK = 16: short steps, and a wait for copies after each. Y is without padding: bank conflicts. Z is
@@ -716,8 +722,8 @@ see.limits("wmma", ("wmma", {"BK": 16}), ("wmma", {"PAD": 0}))
 # `wmma_fp16_acc` is 13 % faster than `wmma`, though a product takes as long. What else do short accumulators
 # save? Think of what an SM has to hold, then look:
 
-# %% tags=["thought"]
-see.occupancy("wmma_fp16_acc")
+# %%
+see.fold(lambda: see.occupancy("wmma_fp16_acc"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # Registers: an SM has room for three blocks instead of two, so there is more to do while one waits. Is that
@@ -768,10 +774,13 @@ see.quiz("08")
 # **Guess before you look:** one of these steps brings the most. Does it hide a wait, save wavefronts, or
 # have a bigger instruction? Each stage's speed as a percentage of cuBLAS's in the same run, for two sizes:
 
-# %% tags=["thought"]
+# %%
 halves = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192)")
 share = 100 * halves.pivot(index="stage", columns="m", values="ratio_to_cublas")
-share.reindex([stage.name for stage in LADDER if stage.dtype == "float16"]).round(1)
+see.fold(
+    share.reindex([stage.name for stage in LADDER if stage.dtype == "float16"]).round(1),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # `wgmma_tma`: a bigger instruction, once more. And at the end a kernel in Python is about as fast as NVIDIA's
@@ -783,8 +792,8 @@ share.reindex([stage.name for stage in LADDER if stage.dtype == "float16"]).roun
 # The kernels of the documents, then those from no document. (Those from `double_buffered` to `stream_k` are
 # still FP32.) **Before you open it:** which three steps multiplied the speed by the most?
 
-# %% tags=["thought"]
-see.ladder()
+# %%
+see.fold(lambda: see.ladder(), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # `naive_coalesced`, 13 times: neighbours read neighbours. `wmma`, 7 times: a bigger instruction.

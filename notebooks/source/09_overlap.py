@@ -49,9 +49,9 @@ see.overlap()
 # %%
 see.predict("09.alone")
 
-# %% tags=["answer"]
+# %%
 large = ("warp_tiled", {"BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "PAD": 4})
-see.waits(large)
+see.fold(lambda: see.waits(large))
 
 # %% [markdown] tags=["answer"]
 # 32.9 TFLOPS, where the smaller tiles do 43.0. The larger ones need fewer instructions (1.14 per
@@ -128,8 +128,8 @@ check.two_slots(two_slots)
 # %%
 see.predict("09.two")
 
-# %% tags=["answer"]
-see.waits(large, "double_buffered")
+# %%
+see.fold(lambda: see.waits(large, "double_buffered"))
 
 # %% [markdown] tags=["answer"]
 # 1.39 times. The wait for global memory falls from 20 % to 0.1 %, that at barriers from 8 to 2 %. And this
@@ -308,8 +308,8 @@ check.ring_suspects(bugs)
 # still transposed: `fetch` copies A's elements one by one, each to its own place, and B's by fours. It also
 # commits. The stage's ring has `SLOTS` slots, two in our example. Look at the loop: what is gone?
 
-# %% tags=["thought"]
-see.diff("double_buffered", "async_copy")
+# %%
+see.fold(see.diff("double_buffered", "async_copy"), first="Answer first, then open this.")
 
 # %% [markdown]
 # The loop over tiles has been compiled for the H200. Of its 1,191 instructions in `double_buffered` 1,024
@@ -322,8 +322,8 @@ see.diff("double_buffered", "async_copy")
 # %%
 see.predict("09.copies")
 
-# %% tags=["answer"]
-see.compare_code("double_buffered", "async_copy")
+# %%
+see.fold(lambda: see.compare_code("double_buffered", "async_copy"))
 
 # %% [markdown] tags=["answer"]
 # 45.6 TFLOPS become 49.3, 8 % more. From 89 % of cuBLAS's speed we had predicted 93, and it became 96. The
@@ -339,11 +339,11 @@ see.compare_code("double_buffered", "async_copy")
 # %%
 see.predict("09.slots")
 
-# %% tags=["answer"]
+# %%
 asked = records.sweep().query("stage in ('async_copy', 'read_ahead')")
 sizes = pd.DataFrame([records.parse_tiles(tiles) for tiles in asked.tiles], asked.index)
 asked = asked[["stage", "tflops"]].join(sizes).query("PAD == 4 and SLOTS in (2, 3)").dropna()
-asked.pivot_table(index=["stage", "BM", "BN"], columns="SLOTS", values="tflops").dropna().round(1)
+see.fold(asked.pivot_table(index=["stage", "BM", "BN"], columns="SLOTS", values="tflops").dropna().round(1))
 
 # %% [markdown] tags=["answer"]
 # The third slot sometimes wins and sometimes loses; for 128 × 256 it loses. With two slots a warp waits 0.1
@@ -376,8 +376,8 @@ asked.pivot_table(index=["stage", "BM", "BN"], columns="SLOTS", values="tflops")
 # %%
 see.predict("09.ahead")
 
-# %% tags=["answer"]
-see.waits("async_copy", "read_ahead")
+# %%
+see.fold(lambda: see.waits("async_copy", "read_ahead"))
 
 # %% [markdown] tags=["answer"]
 # 6 % faster, with not one instruction fewer. Issue slots were taken in 85 % of the clocks, now in 90.
@@ -424,9 +424,9 @@ see.diff("async_copy", "read_ahead")
 # %%
 see.predict("09.walk")
 
-# %% tags=["answer"]
+# %%
 order = records.one_change().query("question == 'order of products' and change != 'GROUP 1'")
-order.pivot(index=["size", "stage"], columns="change", values="tflops").round(1)
+see.fold(order.pivot(index=["size", "stage"], columns="change", values="tflops").round(1))
 
 # %% [markdown] tags=["answer"]
 # We had predicted 1.5 %, and lost 5 %; in `grouped_blocks`, the stage after this one, 7 %. What is left,
@@ -488,9 +488,9 @@ pd.Series(needs).unstack().rename_axis(index="GROUP", columns="rows of A and col
 # %%
 see.predict("09.groups")
 
-# %% tags=["answer"]
+# %%
 groups = records.one_change().query("question == 'order of products' and change in ('none', 'GROUP 1')")
-groups.pivot(index=["stage", "change"], columns="size", values="tflops").round(2)
+see.fold(groups.pivot(index=["stage", "change"], columns="size", values="tflops").round(2))
 
 # %% [markdown] tags=["answer"]
 # 52.73 TFLOPS become 52.78, and at 4096³ 52.37 become 52.42: 0.1 % both times, whether the blocks need 39 %
@@ -513,8 +513,11 @@ groups.pivot(index=["stage", "change"], columns="size", values="tflops").round(2
 # | a warp waits for global memory | 1 % | 20 % | 0 % |
 # | a warp waits for shared memory | 8 % | 8 % | 5 % |
 
-# %% tags=["thought"]
-see.limits(large, "double_buffered", "async_copy", "read_ahead")
+# %%
+see.fold(
+    lambda: see.limits(large, "double_buffered", "async_copy", "read_ahead"),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # X is `async_copy`, Y `warp_tiled`, Z `read_ahead`. Missing is `double_buffered`, the only one with 1.16
@@ -553,8 +556,11 @@ rng = np.random.default_rng(0)
 A, B = rng.standard_normal((150, 70), np.float32), rng.standard_normal((70, 140), np.float32)
 np.abs(run("grouped_blocks", A, B).C - A @ B).max()
 
-# %% tags=["thought"]
-see.tflops("warp_tiled", "double_buffered", "async_copy", "read_ahead")
+# %%
+see.fold(
+    lambda: see.tflops("warp_tiled", "double_buffered", "async_copy", "read_ahead"),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # The copies: 8 %. Large tiles and two slots bring 6 % together, and so does reading ahead with the walk.

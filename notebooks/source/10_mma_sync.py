@@ -110,10 +110,10 @@ loaded(np.arange(32))
 # %%
 see.predict("10.named")
 
-# %% tags=["answer"]
+# %%
 rows = np.arange(32)
 rows[5] = 31
-loaded(rows)
+see.fold(loaded(rows))
 
 # %% [markdown] tags=["answer"]
 # Lane 5 itself got what it always gets. Lanes 20 to 23, `a[0:2]`, suffer: theirs is row 5 of the first
@@ -235,7 +235,7 @@ check.swizzle(place)
 # 2. There, look at the rows that meet. How many rows apart are they?
 
 # %% tags=["listing"]
-see.swizzle()
+see.fold(lambda: see.swizzle(), first="Write the exercise first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # 1. With 2 and with 4 pieces: 2 wavefronts. From 8 on it holds. The other swizzle does just the same.
@@ -274,7 +274,7 @@ check.swizzle_any(place_in)
 # `store_pair` stores two neighbours with their bounds check.
 
 # %% tags=["listing"]
-see.source("mma_swizzled")
+see.fold(see.source("mma_swizzled"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # ### What we bet, and lost
@@ -292,7 +292,7 @@ see.tflops("wmma", "mma_swizzled")
 # %%
 see.predict("10.swizzled")
 
-# %% tags=["answer"]
+# %%
 names = {
     "matrix_load_wavefronts": "wavefronts of loads of fragments",
     "mma_instructions": "products on Tensor Cores",
@@ -302,7 +302,7 @@ names = {
     "warp_instructions": "all instructions",
 }
 counted = pd.DataFrame({stage: recorded(stage).measured for stage in ("wmma", "mma_swizzled")})
-counted.loc[list(names)].rename(names).map("{:,.0f}".format)
+see.fold(counted.loc[list(names)].rename(names).map("{:,.0f}".format))
 
 # %% [markdown] tags=["answer"]
 # Loads are the same to the last wavefront. But the copies move **1.5 times the sectors** in `wmma`, and
@@ -314,11 +314,11 @@ counted.loc[list(names)].rename(names).map("{:,.0f}".format)
 # How sure is that? Between these two kernels 9 % of the instructions are gone as well. So change the rows
 # alone, in `mma_swizzled`: `(piece + row) % 8` in the place of xor, and padding by 8. No conflicts in any.
 
-# %% tags=["answer"]
+# %%
 change = ["none", "pieces moved on, not xored", "rows padded by 8, not swizzled"]
 rows = records.one_change().merge(records.one_change_counted()[["stage", "change", *list(names)[2:4]]])
 rows = rows.query("change in @change").set_index(["stage", "change"])
-rows[["tflops", *list(names)[2:4]]].rename(columns=names).map("{:,.0f}".format)
+see.fold(rows[["tflops", *list(names)[2:4]]].rename(columns=names).map("{:,.0f}".format))
 
 # %% [markdown] tags=["answer"]
 # For the padded rows we had bet on 3 % less. It is **18 % less**, and less than `wmma`. So it is the rows.
@@ -368,7 +368,7 @@ rows[["tflops", *list(names)[2:4]]].rename(columns=names).map("{:,.0f}".format)
 # | `grouped`, `multiply`, `finish` | 09.6; all products of a step; alpha, beta, the detour and the stores |
 
 # %% tags=["listing"]
-see.source("mma_sync")
+see.fold(see.source("mma_sync"), first="Write the exercise first, then open this.")
 
 # %%
 see.predict("10.ahead")
@@ -402,8 +402,11 @@ tiles = [f"BM=128 BN={BN} BK=64 WM=64 WN=64 SLOTS=3 GROUP=8" for BN in (256, 64)
 measured = records.sweep().query("stage in ('mma_ring', 'mma_sync') and tiles in @tiles")
 measured.pivot(index="tiles", columns="stage", values="tflops").round().loc[tiles]
 
-# %% tags=["thought"]
-measured.pivot(index="tiles", columns="stage", values=["registers", "local_bytes"]).loc[tiles]
+# %%
+see.fold(
+    measured.pivot(index="tiles", columns="stage", values=["registers", "local_bytes"]).loc[tiles],
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # Local memory: 336 bytes per thread [spill](glossary.md#spilling). You counted 192 registers of at most
@@ -425,8 +428,8 @@ measured.pivot(index="tiles", columns="stage", values=["registers", "local_bytes
 # | for a busy unit | 32 % | 9 % | 26 % |
 # | fixed delay | 33 % | 32 % | 32 % |
 
-# %% tags=["thought"]
-see.limits("mma_swizzled", "mma_ring", "mma_sync")
+# %%
+see.fold(lambda: see.limits("mma_swizzled", "mma_ring", "mma_sync"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # Y is `mma_swizzled`: it waits for its copies. Z is `mma_ring`: the ring has removed that wait. X is
@@ -533,8 +536,8 @@ see.compare_code("wmma", "mma_sync")
 # has the same products, fragments and tiles. Its tiles are brought by a machine, on the word of one
 # thread.
 
-# %% tags=["thought"]
-see.limits("mma_sync", "mma_tma")
+# %%
+see.fold(lambda: see.limits("mma_sync", "mma_tma"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # The Tensor Cores come to 89 %, and the kernel from 490 to 522 TFLOPS. What remains then is the

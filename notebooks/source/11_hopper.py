@@ -385,20 +385,26 @@ check.consumer(consume)
 # %% tags=["listing"]
 from gemm_course.checks.kits import given_producer, late_consumer
 
-see.source(late_consumer)
+see.fold(see.source(late_consumer), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # They run with the course's producer, `given_producer`, in rings of two slots and of one. **What will the
 # second do?**
 
-# %% tags=["thought"]
+# %%
 A, B = (np.random.default_rng(0).random(shape).astype(np.float16) for shape in ((64, 512), (512, 64)))
 A_map, B_map = (tensor_map(each, each.shape, (64, 64)) for each in (A, B))
 C = np.zeros((64, 64), np.float32)
-for slots in (2, 1):
-    print(f"{slots} slots: ", end="")
-    kernel = two_roles(slots, given_producer, late_consumer)
-    tried(kernel, 160, 512, A_map, B_map, C, shared_bytes=slots * 2 * 64 * 64 * 2)
+
+
+def with_two_slots_and_with_one():
+    for slots in (2, 1):
+        print(f"{slots} slots: ", end="")
+        kernel = two_roles(slots, given_producer, late_consumer)
+        tried(kernel, 160, 512, A_map, B_map, C, shared_bytes=slots * 2 * 64 * 64 * 2)
+
+
+see.fold(with_two_slots_and_with_one, first="Answer first, then open this.")
 
 # %% [markdown]
 # ### Exercise 11.5 · How far does it get?
@@ -470,7 +476,7 @@ check.handed_over(registers)
 # with four.) And that kernel is yours, grown up:
 
 # %% tags=["listing"]
-see.source("warp_specialised")
+see.fold(see.source("warp_specialised"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # `produce` is 11.3, with a request for each of B's four panels of 64 columns; `next_slot` is the end of your
@@ -483,10 +489,10 @@ see.source("warp_specialised")
 # %%
 see.predict("11.share")
 
-# %% tags=["answer"]
+# %%
 from gemm_course.compiler.record import recorded
 
-see.compare_code(*(recorded(stage, (9, 0)) for stage in ("mma_tma", "wgmma_tma")))
+see.fold(lambda: see.compare_code(*(recorded(stage, (9, 0)) for stage in ("mma_tma", "wgmma_tma"))))
 
 # %% [markdown] tags=["answer"]
 # 113: 4 products and 109 others, where `mma_tma` has 64 others. Loops used to be good if they were full of
@@ -516,10 +522,10 @@ see.compare_code(*(recorded(stage, (9, 0)) for stage in ("mma_tma", "wgmma_tma")
 # %%
 see.predict("11.gain")
 
-# %% tags=["answer"]
+# %%
 stages = ["mma_sync", "mma_tma", "wgmma_tma", "warp_specialised"]
 fp16 = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192) and stage in @stages")
-(100 * fp16.pivot(index="stage", columns="m", values="ratio_to_cublas")).loc[stages].round(1)
+see.fold((100 * fp16.pivot(index="stage", columns="m", values="ratio_to_cublas")).loc[stages].round(1))
 
 # %% [markdown] tags=["answer"]
 # Nothing, or a little less, at both sizes. Before the measurement we had written down 90 to 95 % of cuBLAS
@@ -540,8 +546,11 @@ fp16 = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8
 # | a warp waits at barriers | 0 % | 0 % | 2 % | 30 % |
 # | a warp waits for products | 0 % | 45 % | 0 % | 26 % |
 
-# %% tags=["thought"]
-see.limits("mma_sync", "mma_tma", "wgmma_tma", "warp_specialised")
+# %%
+see.fold(
+    lambda: see.limits("mma_sync", "mma_tma", "wgmma_tma", "warp_specialised"),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # P is `mma_tma`, Q `warp_specialised`, R `mma_sync`, S `wgmma_tma`. Only `wgmma` is waited for as a product;
@@ -551,8 +560,8 @@ see.limits("mma_sync", "mma_tma", "wgmma_tma", "warp_specialised")
 # The busiest Tensor Cores are P's, and P is third: 522 TFLOPS, S has 673. With `mma.sync` they take 6 clocks
 # where 4 would do, and are busy all that time. **A busy unit is not yet a useful one.**
 
-# %% tags=["thought"]
-see.waits("wgmma_tma", "warp_specialised")
+# %%
+see.fold(lambda: see.waits("wgmma_tma", "warp_specialised"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # And this is where the 30 % went: at barriers none is left, and waits for products grew from 26 % to 45 %.

@@ -138,7 +138,7 @@ check.persistent_loop(persistent)
 # 09). Note where `slot` and `parity` are set, and where they are not:
 
 # %% tags=["listing"]
-see.diff("warp_specialised", "persistent")
+see.fold(see.diff("warp_specialised", "persistent"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
 # **The [ring](glossary.md#ring) never starts again.** A tile takes 6 steps, the ring has 4 slots. In which
@@ -253,8 +253,11 @@ see.diff("persistent", "staged_store")
 # | shared memory is busy | 61 % | 55 % | 60 % |
 # | sectors that threads store by themselves, in millions | 0 | 2.1 | 0 |
 
-# %% tags=["thought"]
-see.limits("persistent", "staged_store", "overlapped_store")
+# %%
+see.fold(
+    lambda: see.limits("persistent", "staged_store", "overlapped_store"),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # Y is `persistent`: its threads store pairs. X is `overlapped_store`, Z `staged_store`. In all three the
@@ -318,8 +321,11 @@ check.best_width(best_width)
 # | 192 | 0.627 | 0.741 | 0.989 | 0.893 | 1.049 |
 # | 256 | 0.521 | 0.966 | 0.785 | 1.012 | 1.028 |
 
-# %% tags=["thought"]
-pd.Series({size: best_width(size, size) for size in (1024, 2048, 3072, 4096, 8192)}).to_frame("chosen")
+# %%
+see.fold(
+    pd.Series({size: best_width(size, size) for size in (1024, 2048, 3072, 4096, 8192)}).to_frame("chosen"),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # At none: four numbers and waves rounded up find the fastest tile five times. (At 2048³ and 8192³ the second
@@ -475,7 +481,7 @@ see.tiles_over_time(size=3072, kind="stream-K")
 # `stream_k_fp16` chooses width and sharing by a rule like yours. **Two bets:** the geometric mean of its
 # shares of cuBLAS over these ten, and the shape where it is worst.
 
-# %% tags=["thought"]
+# %%
 from types import SimpleNamespace
 
 from gemm_course.kernels.c07_stream_k_fp16 import steps_if_shared, steps_in_waves
@@ -483,14 +489,17 @@ from gemm_course.kernels.c07_stream_k_fp16 import steps_if_shared, steps_in_wave
 TEN = [(s, s, s) for s in (1024, 2048, 3072, 4096, 5120, 8192)]
 TEN += [(4096, 14336, 4096), (8192, 1024, 8192), (16384, 16384, 2048), (4096, 4096, 16384)]
 ladder = records.ladder().query("stage == 'stream_k_fp16'").set_index(["m", "n", "k"]).loc[TEN]
-print(f"geometric mean {np.exp(np.log(ladder.ratio_to_cublas).mean()):.3f}")
 tiles = [SimpleNamespace(**records.parse_tiles(text)) for text in ladder.tiles]
 ladder["BN"] = [t.BN for t in tiles]
 shared = [steps_if_shared(t, *s) < steps_in_waves(t, *s) for t, s in zip(tiles, ladder.index)]
 ladder["shared"] = [
     "no" if not yes else "yes" if t.CUT == 1 else f"cut in {t.CUT}" for t, yes in zip(tiles, shared)
 ]
-ladder[["BN", "shared", "tflops", "cublas_tflops", "ratio_to_cublas"]].round(3)
+see.fold(
+    f"geometric mean {np.exp(np.log(ladder.ratio_to_cublas).mean()):.3f}",
+    ladder[["BN", "shared", "tflops", "cublas_tflops", "ratio_to_cublas"]].round(3),
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # A draw, in Python: 1.00. Worst is the smallest, 0.93 at 1024³. That is 9 microseconds in all.
@@ -501,9 +510,12 @@ ladder[["BN", "shared", "tflops", "cublas_tflops", "ratio_to_cublas"]].round(3)
 # `overlapped_store` at 4096³ takes 273,000 clocks. Products alone need 4 tiles · 64 steps · 1,024 clocks. How
 # much of the GPU's ability is used? Multiply two shares: that of the clocks, and that of the places.
 
-# %% tags=["thought"]
+# %%
 clocks, places = 4 * 64 * 1024 / 273_000, 512 / (4 * 132)
-f"{clocks:.3f} of the clocks, {places:.3f} of the places: {clocks * places:.3f}"
+see.fold(
+    f"{clocks:.3f} of the clocks, {places:.3f} of the places: {clocks * places:.3f}",
+    first="Answer first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # 93 %. Of the missing 7, three are the last wave. The rest is mostly the two ends: the first operands and the
@@ -517,9 +529,9 @@ f"{clocks:.3f} of the clocks, {places:.3f} of the places: {clocks * places:.3f}"
 # 758. But clocks and nanoseconds of the launch above, divided, give **1,510 MHz**, while the
 # driver's tool reported 1,980. What can the Tensor Cores do at 1,510 MHz, and what part of it is 758?
 
-# %% tags=["thought"]
+# %%
 limit = 132 * 4 * 512 * 2 * 1510e6 / 1e12
-f"{limit:.0f} TFLOPS, and 758 are {758 / limit:.2f} of it"
+see.fold(f"{limit:.0f} TFLOPS, and 758 are {758 / limit:.2f} of it", first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # The same 93 %, as it must be: 1,510 MHz comes from the same clocks and the same time. The data sheet's
@@ -704,8 +716,8 @@ see.quiz("12")
 # %% [markdown]
 # ## The whole ladder
 
-# %% tags=["thought"]
-see.ladder()
+# %%
+see.fold(lambda: see.ladder(), first="Answer first, then open this.")
 
 # %% [markdown]
 # ## Recap

@@ -199,7 +199,7 @@ class Notebook:
         self.command("notebook:run-all-cells")
         self.page.wait_for_function(
             """() => [...document.querySelectorAll(
-                 '.jp-OutputArea-output[data-mime-type^="application/vnd.gemm-course.explorer"]')]
+                 '.jp-OutputArea-output[data-mime-type^="application/vnd.gemm-course."]')]
                  .every(shown => shown.querySelector('.gemm-explorer') !== null)"""
         )
         self.settle()

@@ -175,34 +175,32 @@ def test_outputs_that_need_a_kernel_are_left_out(tmp_path):
     assert [output.output_type for output in notebook.cells[0].outputs] == ["stream"]
 
 
-ANSWERED = """# %% tags=["answer"]
-from IPython.display import HTML
-HTML("<b>it</b>")
-
-# %% [markdown] tags=["answer"]
+ANSWERED = """# %% [markdown] tags=["{tag}"]
 # **Because.**
 
+# %% [markdown]
+# **Open.**
+
 # %%
-HTML("<b>open</b>")
+from gemm_course import widgets as see
+see.fold("because of", lambda: see.owners(lambda tid, BN, WM, WN, TN, WNITER: [(tid // 8, tid % 8)]))
 """
 
 
-def test_what_answers_a_prediction_is_folded(tmp_path):
+@pytest.mark.parametrize(
+    ("tag", "first"),
+    [("answer", "Choose your"), ("listing", "Write the exercise first"), ("thought", "Answer first")],
+)
+def test_a_text_that_answers_is_folded_and_says_what_comes_first(tag, first):
+    words, other, _ = builder.assemble(ANSWERED.format(tag=tag), "learner").cells
+    assert words.source.startswith(f"<details><summary>{first}")
+    assert "\n\n**Because.**\n\n" in words.source
+    assert other.source == "**Open.**"
+
+
+def test_an_explorer_in_a_fold_knows_that_its_kernel_is_gone(tmp_path):
     notebook = builder.assemble(ANSWERED, "learner")
     builder.run(notebook, tmp_path)
-    picture, words, other = notebook.cells
-    html = picture.outputs[0].data["text/html"]
-    assert html.startswith("<details><summary>Choose your answer first") and "<b>it</b></details>" in html
-    assert words.source.startswith("<details><summary>") and "\n\n**Because.**\n\n" in words.source
-    assert other.outputs[0].data["text/html"] == "<b>open</b>"
-
-
-@pytest.mark.parametrize(
-    ("tag", "first"), [("listing", "Write the exercise first"), ("thought", "Answer first")]
-)
-def test_what_else_is_folded_says_what_comes_first(tmp_path, tag, first):
-    notebook = builder.assemble(ANSWERED.replace('"answer"', f'"{tag}"'), "learner")
-    builder.run(notebook, tmp_path)
-    picture, words, _ = notebook.cells
-    for folded in (picture.outputs[0].data["text/html"], words.source):
-        assert folded.startswith(f"<details><summary>{first}")
+    (output,) = notebook.cells[-1].outputs
+    words, explorer = output.data[builder.FOLD]["explorers"]
+    assert words is None and explorer["own"] == "gone"

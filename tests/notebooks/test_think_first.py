@@ -3,10 +3,12 @@
 Exercises that say "fix this" show most of the solution; what has to be found is not in it.
 """
 
+import ast
 import html
 import re
 from pathlib import Path
 
+import jupytext
 import nbformat
 import pytest
 
@@ -45,7 +47,6 @@ def _exercises():
 
 
 EXERCISES = list(_exercises())
-ASKS_FIRST = {"answer", "thought", "listing"}
 
 
 def test_exercises_are_found():
@@ -71,9 +72,20 @@ def test_an_open_listing_is_seen_and_a_folded_one_is_not():
     assert not _statements(_shown(shown))
 
 
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("source/*.py")), ids=lambda path: path.stem)
+def test_code_that_answers_a_question_folds_what_it_shows(path):
+    """Tags fold texts only, so code with such a tag has to call ``see.fold`` as its last statement."""
+    for cell in jupytext.read(path, fmt="py:percent").cells:
+        if cell.cell_type == "code" and {"answer", "thought", "listing"} & set(cell.metadata.get("tags", [])):
+            last = ast.unparse(ast.parse(cell.source).body[-1])
+            assert last.startswith("see.fold("), cell.source
+
+
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda path: path.stem)
-def test_what_answers_a_question_is_folded(path):
-    for cell in nbformat.read(path, 4).cells:
-        if cell.cell_type == "code" and ASKS_FIRST & set(cell.metadata.get("tags", [])):
-            for output in cell.outputs:
-                assert "<details>" in output.get("data", {}).get("text/html", ""), cell.id
+def test_a_fold_is_all_that_its_cell_shows(path):
+    cells = [cell for cell in nbformat.read(path, 4).cells if "see.fold(" in cell.source]
+    assert cells
+    for cell in cells:
+        (output,) = cell.outputs
+        assert output.data["text/html"].startswith("<details>"), cell.id
+        assert output.data["text/html"].endswith("</details>"), cell.id

@@ -14,6 +14,7 @@ from playwright.sync_api import TimeoutError, sync_playwright
 from gemm_course import widgets as see
 from gemm_course.commands.site.build import build
 from gemm_course.compiler import recorded
+from tests.notebooks.builder import builder
 from tests.site import small_course
 
 pytestmark = [
@@ -150,6 +151,27 @@ def test_machine_code_by_lines_goes_on_working(tmp_path, chrome):
         page.keyboard.press("ArrowDown")
         assert chosen.get_attribute("id") != before
         assert wrong == []
+
+
+def test_a_folded_answer_opens_with_a_click_and_its_explorer_moves(tmp_path, chrome):
+    cell = "from gemm_course import widgets as see\nsee.fold('Look.', lambda: see.latency(), first='Think.')"
+    ran = builder.assemble(f"# %%\n{cell}\n", "learner")
+    builder.run(ran, tmp_path)
+    course = small_course.write(tmp_path / "course")
+    for path in course.rglob("*.ipynb"):
+        notebook = nbformat.read(path, 4)
+        notebook.cells += ran.cells
+        nbformat.write(notebook, path)
+    build(tmp_path / "site", course, lambda _: None)
+    with a_page(chrome, viewport=LAPTOP) as (page, wrong):
+        page.goto((tmp_path / "site/notebooks/00_dots.html").as_uri())
+        fold = page.locator("details", has_text="Think.")
+        explorer = fold.locator(".gemm-explorer")
+        explorer.wait_for(state="attached")
+        assert not explorer.is_visible() and not fold.get_by_text("Look.").is_visible()
+        fold.locator("summary").click()
+        assert fold.get_by_text("Look.").is_visible()
+        assert _moved(page, explorer) == "" and wrong == []
 
 
 def test_search_works_from_disk(course_site, chrome):

@@ -4,8 +4,10 @@ import html
 import json
 import re
 
+from nbformat import v4
+
 from gemm_course.commands.site.notebooks import page_of
-from gemm_course.commands.site.outputs import EXPLORER
+from gemm_course.commands.site.outputs import EXPLORER, FOLD, for_a_page
 from tests.site.small_course import learner, solutions
 
 
@@ -54,3 +56,22 @@ def test_an_explorer_is_an_element_with_its_spec_and_its_still():
     spec = next(cell for cell in learner().cells if cell.id == "dots").outputs[0].data[EXPLORER]
     assert json.loads(html.unescape(found[1])) == spec
     assert EXPLORER not in output.data
+
+
+def test_an_explorer_in_a_fold_gets_its_spec_and_stays_folded():
+    words, still = (
+        '<div class="gemm-part"><pre>words</pre></div>',
+        '<div class="gemm-part"><img alt="3"></div>',
+    )
+    data = {
+        "text/html": f"<details><summary>Think.</summary>{words}{still}</details>",
+        "text/plain": "Think.",
+    }
+    spec = {"controls": [], "at": ['"<']}
+    output = v4.new_output("display_data", {**data, FOLD: {"first": "Think.", "explorers": [None, spec]}})
+    (shown,) = for_a_page(v4.new_code_cell("see.fold(...)", outputs=[output])).outputs
+    line, element = shown.data["text/html"].split("<div data-gemm-explorer=", 1)
+    assert line == f"<details><summary>Think.</summary>{words}"
+    given, rest = element.split(">", 1)
+    assert json.loads(html.unescape(given.strip('"'))) == spec and rest == '<img alt="3"></div></details>'
+    assert FOLD not in shown.data

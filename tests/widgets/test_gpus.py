@@ -298,9 +298,12 @@ def test_a_card_and_machine_code_tell_of_the_gpu_that_is_named(both, made_up):
 
 
 def test_elsewhere_the_gpu_can_be_chosen_as_well(made_up, seen, monkeypatch):
-    monkeypatch.setattr(_showing, "show", _widget_output.show)
+    def as_a_widget(*made):
+        return _widget_output.show(_lab_output.bundle(*made))
+
+    monkeypatch.setattr(_showing, "show", as_a_widget)
     see.tiles("vectorized")
-    spec = seen.shown[-1].spec
+    (spec,) = seen.shown[-1].explorers
     (place,) = (place for place, each in enumerate(spec["controls"]) if each["label"] == "measured on")
     assert spec["controls"][place]["rows"] == {"": ["H200", MADE_UP]}
     at = [*spec["at"][:place], MADE_UP, *spec["at"][place + 1 :]]

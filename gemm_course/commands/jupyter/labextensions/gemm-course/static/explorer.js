@@ -158,13 +158,6 @@ window.gemmCourse ??= (() => {
   };
   const KINDS = {range, segments, steps};
 
-  const behind = (words, content) => {
-    const details = make('details', ''), summary = suppress(make('summary', ''));
-    summary.textContent = words;
-    details.append(summary, content);
-    return details;
-  };
-
   /* --- pointing at the picture: a click on a cell chooses its row and its column --- */
 
   const nearest = (options, wanted) =>
@@ -307,7 +300,7 @@ window.gemmCourse ??= (() => {
     now.options.forEach((options, place) => controls[place].show(options, now.places[place]));
     await styled;
     if (!still) await draw();
-    element.replaceChildren(spec.folded ? behind(spec.folded, root) : root);
+    element.replaceChildren(root);
     new IntersectionObserver((seen, watch) => { // loaded before the first move, but not before it is seen
       if (seen.some(one => one.isIntersecting)) {
         watch.disconnect();
@@ -316,9 +309,19 @@ window.gemmCourse ??= (() => {
     }).observe(root);
   };
 
-  /* The still of an output's HTML; parsed apart from the page, nothing in it runs. */
+  /* --- an output's HTML, as gemm_course/widgets/_fold.py writes it; parsed apart from the page, nothing runs --- */
+
+  const parsed = html => new DOMParser().parseFromString(html, 'text/html');
+  const partsOf = html => [...parsed(html).querySelectorAll('body > details > .gemm-part')].map(part => part.innerHTML);
+  const behind = (words, ...content) => {
+    const details = make('details', ''), summary = suppress(make('summary', ''));
+    summary.textContent = words;
+    summary.style.cursor = 'pointer';
+    details.append(summary, ...content);
+    return details;
+  };
   const stillOf = html => {
-    const image = new DOMParser().parseFromString(html, 'text/html').querySelector('img');
+    const image = parsed(html).querySelector('img');
     return image?.src.startsWith('data:image/') ? {source: image.src, alt: image.alt} : null;
   };
 
@@ -332,5 +335,5 @@ window.gemmCourse ??= (() => {
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', upgrade);
   else upgrade();
 
-  return {explore, stillOf, upgrade};
+  return {behind, explore, partsOf, stillOf, upgrade};
 })();

@@ -1,8 +1,10 @@
-/* The course's explorers in JupyterLab: a renderer for their outputs, which may ask the notebook's kernel.
+/* The course's explorers in JupyterLab: a renderer for their outputs, which may ask the notebook's kernel, and
+   one for folds that have explorers among their parts.
 
    Written by hand as JupyterLab loads extensions, so there is nothing to build. */
 (() => {
   const MIME = 'application/vnd.gemm-course.explorer+json';
+  const FOLD = 'application/vnd.gemm-course.fold+json';
   const home = document.currentScript.src.replace(/[^/]*$/, '');
   const script = new Promise((done, failed) => {
     const element = document.createElement('script');
@@ -31,22 +33,43 @@
     return it.data['application/json'];
   };
 
-  const plugin = ({INotebookTracker}, {Widget}) => ({
+  const plugin = ({INotebookTracker}, {Panel, PanelLayout, Widget}) => ({
     id: 'gemm-course:explorers',
     autoStart: true,
     requires: [INotebookTracker],
     activate: (app, tracker) => {
       const add = panel => {
-        const createRenderer = () => new (class extends Widget {
+        const rendermime = panel.content.rendermime;
+        const explorer = () => new (class extends Widget {
           async renderModel(model) {
+            this.node.dataset.mimeType = MIME;
             const html = String(model.data['text/html'] ?? '');
             await script;
             const still = window.gemmCourse.stillOf(html);
             await window.gemmCourse.explore(this.node, model.data[MIME], {still, ask: python(panel, model)});
           }
         })();
-        const factory = {safe: true, mimeTypes: [MIME], createRenderer};
-        panel.content.rendermime.addFactory(factory, -10);
+        const fold = () => new (class extends Panel {
+          async renderModel(model) {
+            const {first, explorers} = model.data[FOLD];
+            this.node.dataset.mimeType = FOLD;
+            await script;
+            const parts = window.gemmCourse.partsOf(String(model.data['text/html'] ?? ''));
+            const behind = new Widget({node: window.gemmCourse.behind(first)});
+            const inside = (behind.layout = new PanelLayout());
+            this.widgets.forEach(widget => widget.dispose()); // of an earlier rendering
+            this.addWidget(behind);
+            await Promise.all(parts.map((html, place) => {
+              const type = explorers[place] ? MIME : 'text/html';
+              const data = {'text/html': html, ...(explorers[place] && {[MIME]: explorers[place]})};
+              const part = rendermime.createRenderer(type);
+              inside.addWidget(part);
+              return part.renderModel(rendermime.createModel({data, trusted: model.trusted}));
+            }));
+          }
+        })();
+        rendermime.addFactory({safe: true, mimeTypes: [MIME], createRenderer: explorer}, -10);
+        rendermime.addFactory({safe: true, mimeTypes: [FOLD], createRenderer: fold}, -10);
       };
       tracker.forEach(add);
       tracker.widgetAdded.connect((_, panel) => add(panel));
