@@ -33,6 +33,8 @@ _HOMES = {
     "machine": "machine",
     "machine_code": "machine_code",
     "multiply": "multiply",
+    "my_bet": "my_ladder",
+    "my_ladder": "my_ladder",
     "occupancy": "occupancy",
     "overlap": "overlap",
     "owners": "owners",

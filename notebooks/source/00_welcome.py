@@ -506,6 +506,9 @@ see.quiz("00")
 #
 # **Next:** the naive kernel. It is right, short, and uses less than one percent of the machine.
 
+# %%
+see.my_ladder()
+
 # %% [markdown] id="documents"
 # ## For the curious: where the kernels come from
 #

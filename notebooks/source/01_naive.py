@@ -398,3 +398,6 @@ see.quiz("01")
 # - You drove out a float64: `0.` is one.
 #
 # **Next:** coalescing. It changes which thread takes which element, and nothing else.
+
+# %%
+see.my_ladder()

@@ -370,3 +370,6 @@ see.quiz("02")
 # - You saw a point above a roof, and asked whose bytes the axis counts.
 #
 # **Next:** tiles in shared memory, which get rid of most of the loads.
+
+# %%
+see.my_ladder()

@@ -534,5 +534,8 @@ see.quiz("03")
 # **Next:** each thread computes *several* elements of C, and what it reads from shared memory is used
 # several times.
 
+# %%
+see.my_ladder()
+
 # %% [markdown] tags=["stub"]
 # Is a word of this notebook still unclear? The [glossary](glossary.md) explains each in a sentence or two.

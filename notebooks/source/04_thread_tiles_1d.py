@@ -594,3 +594,6 @@ see.quiz("04")
 # - You named the limit: still L1 and shared memory, one read of As per multiply-add.
 #
 # **Next:** the column becomes a rectangle. What is read from As serves several results as well.
+
+# %%
+see.my_ladder()

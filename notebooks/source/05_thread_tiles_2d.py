@@ -701,6 +701,9 @@ see.quiz("05")
 #
 # **Next:** four elements in one access, by design instead of by luck.
 
+# %%
+see.my_ladder()
+
 # %% [markdown]
 # ---
 # ## For the curious

@@ -638,3 +638,6 @@ see.quiz("06")
 #
 # **Next:** the 32 lanes of a warp get a tile of their own, and a square of results reads Bs without a
 # conflict.
+
+# %%
+see.my_ladder()

@@ -569,3 +569,6 @@ see.quiz("07")
 #
 # **Next:** a warp is also what NVIDIA's Tensor Cores speak to. In notebook 08 it multiplies 16 × 16 tiles
 # in a single call.
+
+# %%
+see.my_ladder()

@@ -3,7 +3,7 @@
 from functools import partial
 
 from gemm_course import widgets as see
-from gemm_course.figures import ladder, latency, memory, overlap, owners
+from gemm_course.figures import ladder, latency, memory, my_ladder, overlap, owners
 from gemm_course.figures.words import in_words
 from gemm_course.kernels import LADDER
 from gemm_course.widgets import (
@@ -65,6 +65,19 @@ def _beside_another_gpu():
     return ladder.ladder(rungs, how, cublas, "Beside another GPU", "A made-up GPU stands beside the H200.")
 
 
+def _own_ladder(passed: int, own: float | None = None):
+    """A learner's ladder of four places: one with all figures, one beyond FP32, one without counts or bet."""
+    gpu = "GeForce RTX 3060 Laptop GPU" if own else ""
+    places = [
+        my_ladder.Place("01 naive", True, "first", 5, 0.51, 0.5, own, gpu, 33, 33),
+        my_ladder.Place("11 hopper", True, "second", None, None, 664, own and 30 * own, gpu, None, None, "?"),
+        my_ladder.Place("03 shared memory tiles", True, "third", 20, 8.4, 8.2, own, gpu, 2, 1.5),
+        my_ladder.Place("04 thread tiles 1d", bet=30),
+    ]
+    empty = [my_ladder.Place(place.name) for place in places[passed:]]
+    return my_ladder.my_ladder([*places[:passed], *empty], "an H200", ["A note."])
+
+
 def _own(level: str, colour: str):
     return owners.draw(_owners.own_map("003: TN 8, WNITER 1", _overlapping), level, colour, 0, 5)
 
@@ -121,6 +134,9 @@ GALLERY = {
     "compare": partial(see.compare, "thread_tiled_2d", "vectorized", {}, "global_load_requests"),
     "ladder": see.ladder,
     "ladder, another GPU": _beside_another_gpu,
+    "my ladder, empty": partial(_own_ladder, 0),
+    "my ladder, half": partial(_own_ladder, 2),
+    "my ladder, with a GPU": partial(_own_ladder, 4, 3.25),
     "limits": partial(see.limits, "block_tiled", "vectorized"),
     "waits": partial(see.waits, "block_tiled", "vectorized"),
     "a roofline": partial(see.roofline, "block_tiled", limits="warp_tiled"),

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from gemm_course.attempts import note_attempt
 from gemm_course.progress import note_pass
+from gemm_course.rungs import note_kernel
 
 from .printing import few_lines
 from .verdict import NOT_YET, Verdict
@@ -74,6 +75,7 @@ class Exercise:
             return self._verdict(False, refused.message, refused.where)
         if problem := note_pass(self.number):
             print(problem)
+        note_kernel(self.name, *answer, *named.values())
         return verdict
 
     def _check_call(self, answer: tuple, named: dict) -> None:

@@ -1,0 +1,68 @@
+"""Defines the rungs of a learner's own ladder: one line for each kernel that a notebook builds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from gemm_course.places import BROUGHT
+
+
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """A kernel that the learner writes, and the ladder's kernel that stands beside it.
+
+    ``notebook`` is the notebook's file name without its number. ``checker`` is the name of the checker that
+    the learner's kernel passes. ``stage`` and ``tiles`` name the ladder's kernel, with the notebook's tile; a
+    learner's factory takes the first of these sizes. ``reads`` is where the multiply-adds get their numbers
+    from: "global" for L1, "shared", or "" for an answer that is no whole kernel and is not counted. ``block``
+    are the threads of a block, along x and y. ``limits`` tells whether these reads are what limits the
+    kernel.
+    """
+
+    notebook: str
+    checker: str
+    stage: str
+    tiles: Mapping[str, int]
+    reads: str = ""
+    block: tuple[int, int] = (0, 0)
+    limits: bool = True
+
+    @property
+    def name(self) -> str:
+        """The notebook's number and name, such as "03 shared memory tiles"."""
+        file = next(iter(sorted(BROUGHT.glob(f"[0-9][0-9]_{self.notebook}.ipynb"))), Path(self.notebook))
+        return file.stem.replace("_", " ")
+
+    def kernel(self, answer: Any) -> Any:
+        """Return the kernel of a learner's answer, which is a kernel, or a factory that is called."""
+        if hasattr(answer, "py_func"):
+            return answer
+        sizes = list(self.tiles.values())
+        return answer(*sizes[: len(signature(answer).parameters)])
+
+
+_WARP_WIDE = {"BM": 32, "BN": 32}
+_CUBE = {**_WARP_WIDE, "BK": 32}
+_COLUMNS = {"BM": 128, "BN": 128, "BK": 8, "TM": 32}
+_SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
+_IN_FOURS = {**_SQUARE, "PAD": 0}
+_OF_WARPS = {"BM": 128, "BN": 128, "BK": 16, "WM": 32, "WN": 64, "TM": 8, "TN": 8, "PAD": 0}
+
+RUNGS = (
+    Rung("naive", "naive", "naive_uncoalesced", _WARP_WIDE, "global", (32, 32)),
+    Rung("coalesced", "coalesced", "naive_coalesced", _WARP_WIDE, "global", (32, 32)),
+    Rung("shared_memory_tiles", "tile_kernel", "penny_xu_tile", _CUBE, "shared", (32, 32)),
+    Rung("thread_tiles_1d", "thread_columns", "thread_tiled_1d", _COLUMNS, "shared", (128, 4)),
+    Rung("thread_tiles_2d", "outer_product", "thread_tiled_2d", _SQUARE, "shared", (16, 16)),
+    Rung("vectorized_access", "ragged_fours", "vectorized", _IN_FOURS, limits=False),
+    Rung("warp_tiles", "runs_of_four", "warp_tiled", _OF_WARPS, "shared", (256, 1), limits=False),
+)
+
+
+def rung_of(checker: str) -> Rung | None:
+    """Return the rung that this checker is for, or None."""
+    return next((rung for rung in RUNGS if rung.checker == checker), None)
