@@ -24,6 +24,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,6 +39,10 @@ SYS_MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000
 
 # Here other programs keep sockets and files of all users.
 SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/var/run")
+# Of the devices, these stay. Those that are left out are terminals and disks.
+DEVICES = ("null", "zero", "full", "random", "urandom")
+# A folder that is shared holds sockets, and no more than this many names and bytes.
+MOST_SHARED_NAMES, MOST_SHARED_BYTES = 30, 100_000
 # A submission's own folder may have this many bytes.
 MOST_BYTES = 200_000_000
 # What is written into one folder may take this much memory.
@@ -190,6 +195,24 @@ def _copy(source: str, target: str) -> None:
             shutil.copyfile(path, os.path.join(place, each))
 
 
+def _own_devices() -> None:
+    """Show the usual devices, and those of a GPU, but no terminal: others type there."""
+    there = [name for name in os.listdir("/dev") if name in DEVICES or name.startswith("nvidia")]
+    handles = {name: os.open(f"/dev/{name}", os.O_PATH) for name in there}
+    _mount("none", "/dev", "tmpfs", MS_NOSUID, "size=1m")
+    for name, handle in handles.items():
+        if os.path.isdir(f"/proc/self/fd/{handle}"):
+            os.mkdir(f"/dev/{name}")
+        else:
+            Path(f"/dev/{name}").touch()
+        _mount(f"/proc/self/fd/{handle}", f"/dev/{name}", None, MS_BIND | MS_REC)
+        os.close(handle)
+    os.mkdir("/dev/shm")
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        os.symlink(f"/proc/self/fd/{number}", f"/dev/{name}")
+    os.symlink("/proc/self/fd", "/dev/fd")
+
+
 def _own_processes() -> None:
     """Show the processes of our own namespace only; where that is forbidden, none."""
     try:
@@ -234,6 +257,7 @@ def _run(given: argparse.Namespace) -> None:
     current, home = os.path.realpath(os.getcwd()), os.path.expanduser("~")
     _limit()
     _read_only()
+    _own_devices()
     folders, kept = [*SHARED, "/home", "/root", home, *given.hide], (*given.keep, *given.share)
     _hide(folders, [os.path.realpath(each) for each in (*kept, *_needed_by_python())], current)
     _share(given.share)
@@ -261,14 +285,31 @@ def _limit() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def _wait_for(child: int, all_children: bool = False) -> None:
-    """Pass interrupts on to a child, and exit as it does."""
+def _overfull(folder: str) -> bool:
+    try:
+        found = list(os.scandir(folder))
+        size = sum(entry.stat(follow_symlinks=False).st_size for entry in found)
+        folders = any(entry.is_dir(follow_symlinks=False) for entry in found)
+        return folders or len(found) > MOST_SHARED_NAMES or size > MOST_SHARED_BYTES
+    except OSError:
+        return False
+
+
+def _wait_for(child: int, all_children: bool = False, shared: Sequence[str] = ()) -> None:
+    """Pass interrupts on to a child, and exit as it does.
+
+    End it if a shared folder holds more than sockets.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda received, _: os.kill(child, received))
     while True:
-        ended, status = os.waitpid(-1 if all_children else child, 0)
+        ended, status = os.waitpid(-1 if all_children else child, os.WNOHANG if shared else 0)
         if ended == child:
             os._exit(os.waitstatus_to_exitcode(status) % 256)
+        if any(_overfull(folder) for folder in shared):
+            os.kill(child, signal.SIGKILL)
+        if shared:
+            time.sleep(0.2)
 
 
 def main() -> int:
@@ -287,7 +328,7 @@ def main() -> int:
         return 125
     child = os.fork()
     if child:
-        _wait_for(child)
+        _wait_for(child, shared=given.share)
     try:
         _run(given)
     except OSError as error:

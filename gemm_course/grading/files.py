@@ -5,6 +5,7 @@ import shutil
 import stat
 from pathlib import Path
 
+import nbformat
 from nbgrader.converters import Autograde
 
 from .confine import MOST_BYTES
@@ -12,6 +13,8 @@ from .outcomes import forget_points, note
 
 # A submission may have this many files, and folders in folders this deep.
 MOST_FILES, MOST_DEPTH = 1000, 20
+# A notebook may have this many bytes, and this many lists and objects: each takes some 2 KB when it is read.
+MOST_IN_A_NOTEBOOK, MOST_PARTS = 20_000_000, 100_000
 
 
 class NotGraded(Exception):
@@ -41,10 +44,26 @@ def check_files(folder: Path) -> None:
         raise NotGraded(f"its files have {size:,} bytes, and {MOST_BYTES:,} are the most")
 
 
-def look_before_copying() -> None:
-    """Make nbgrader leave out submissions with such files, and grade the others.
+def check_notebook(file: Path) -> None:
+    """Raise NotGraded unless a notebook can be read, without taking all memory."""
+    if not file.is_file():
+        return
+    if file.stat().st_size > MOST_IN_A_NOTEBOOK:
+        raise NotGraded(f"{file.name} has more than {MOST_IN_A_NOTEBOOK:,} bytes: clear its outputs")
+    text = file.read_bytes()
+    if text.count(b"{") + text.count(b"[") > MOST_PARTS:
+        raise NotGraded(f"{file.name} has more than {MOST_PARTS:,} lists and objects")
+    try:
+        nbformat.read(file, 4)
+    except Exception as error:
+        raise NotGraded(f"{file.name} cannot be read: {type(error).__name__}") from error
 
-    nbgrader copies a submission before its first preprocessor runs, and has no setting for a look before.
+
+def look_before_copying() -> None:
+    """Make nbgrader leave out submissions with files that it cannot grade, and grade the others.
+
+    nbgrader copies and reads a submission before its first preprocessor runs. It has no setting for a look
+    before.
     """
     find = Autograde.init_notebooks
 
@@ -56,12 +75,13 @@ def look_before_copying() -> None:
             try:
                 _check_name(student)
                 check_files(Path(path))
+                check_notebook(Path(path, f"{assignment}.ipynb"))
             except (NotGraded, OSError) as error:
                 converter.log.error("%s of %s is not graded: %s", assignment, ascii(student), error)
                 del converter.assignments[path]
                 shutil.rmtree(root / "autograded" / student / assignment, ignore_errors=True)
-                note(root, assignment, student, str(error))
                 forget_points(root, assignment, student)
+                note(root, assignment, student, str(error))
 
     Autograde.init_notebooks = find_and_check
 

@@ -7,8 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import nbformat
-
 from gemm_course.attempts import printable
 
 # Reasons why a submission was not graded are kept in this folder of an nbgrader course.
@@ -99,10 +97,6 @@ def _why_not(folder: Path, place: Path) -> str:
     if not notebook.is_file():
         others = ", ".join(sorted(path.name for path in place.glob("*.ipynb"))) or "no notebook"
         return f"{notebook.name} is missing; there is {others}"
-    try:
-        nbformat.read(notebook, 4)
-    except Exception as error:
-        return f"{notebook.name} cannot be read: {type(error).__name__}"
     return f"run `nbgrader autograde {name} --student {student}`, and see what it says"
 
 

@@ -4,10 +4,14 @@
 dependency of the course: install it beside the course where you grade.
 """
 
+import copy
 import os
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
@@ -29,8 +33,8 @@ _KEPT = (PACKAGE, Path(lockstep.__file__).parent, COURSE / "data", Path(sys.exec
 # comes last, so that it takes no other module's place.
 _BEGIN = "import sys, gemm_course.checks as _; sys.path.append('')"
 _ARGUMENTS = ("--IPKernelApp.ignore_cwd=True", f"--IPKernelApp.exec_lines={_BEGIN}")
-# A submission may take this long, and a cell may print so many characters.
-MOST_SECONDS, MOST_TEXT = 600, 100_000
+# A submission may take this long. A cell may print so many characters, and all cells may show so many bytes.
+MOST_SECONDS, MOST_TEXT, MOST_SHOWN = 600, 100_000, 20_000_000
 # Of what a cell displays, these are kept.
 SHOWN = ("text/plain", "image/png", "image/jpeg")
 
@@ -62,9 +66,11 @@ class ConfinedExecute(Execute):
 
     def preprocess(self, notebook: NotebookNode, resources: dict, *args) -> tuple[NotebookNode, dict]:
         about = resources["nbgrader"]
-        self._cell, self._begun = 0, time.monotonic()
+        self._cell, self._begun, self._shown = 0, time.monotonic(), 0
+        self.store_widget_state = False  # JupyterLab would run what a widget's state brings.
+        metadata = copy.deepcopy(notebook.metadata)
         try:
-            with tempfile.TemporaryDirectory(prefix="kernel-") as self._sockets:
+            with _folder_for_sockets() as self._sockets:
                 notebook, resources = super().preprocess(notebook, resources, *args)
         except Exception as error:
             where = f"cell {self._cell} of the graded copy" if self._cell else "its start"
@@ -73,6 +79,7 @@ class ConfinedExecute(Execute):
             note(Path(self.folder), about["assignment"], about["student"], reason)
             forget_points(Path(self.folder), about["assignment"], about["student"])
             raise
+        notebook.metadata = metadata
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 _settle(cell)
@@ -83,6 +90,13 @@ class ConfinedExecute(Execute):
         if time.monotonic() - self._begun > MOST_SECONDS:
             raise NotGraded(f"its cells ran for more than {MOST_SECONDS} seconds")
         return super().preprocess_cell(cell, resources, index)
+
+    def process_message(self, message: dict, cell: NotebookNode, index: int) -> NotebookNode | None:
+        if message["msg_type"] in ("stream", "display_data", "execute_result", "update_display_data"):
+            self._shown += len(str(message["content"]))
+            if self._shown > MOST_SHOWN:
+                return None
+        return super().process_message(message, cell, index)
 
     def create_kernel_manager(self):
         manager = super().create_kernel_manager()
@@ -110,6 +124,16 @@ class ConfinedExecute(Execute):
         return [Path(self.folder).resolve(), BROUGHT / "solutions"]
 
 
+@contextmanager
+def _folder_for_sockets() -> Iterator[str]:
+    """Make a folder for a kernel's sockets, and remove it afterwards, however deep its folders are."""
+    folder = tempfile.mkdtemp(prefix="kernel-")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["rm", "-rf", folder], check=False)  # Python's own gives up where folders are deep.
+
+
 def _settle(cell: NotebookNode) -> None:
     """Make nbgrader give a check its points if it ran without an error, and only then.
 
@@ -122,6 +146,8 @@ def _settle(cell: NotebookNode) -> None:
         elif "data" in output:
             # Scripts would run in the teacher's browser. A verdict is a text as well.
             output.data = NotebookNode({kind: each for kind, each in output.data.items() if kind in SHOWN})
+            # Metadata names sizes and files, which feedback takes as they are.
+            output.metadata = NotebookNode()
     if cell.metadata.get("nbgrader", {}).get("grade") and cell.execution_count is None:
         cell.outputs.append(
             nbformat.v4.new_output("error", ename="NotRun", evalue="this check did not run", traceback=[])

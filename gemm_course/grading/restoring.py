@@ -36,8 +36,9 @@ def restored(submission: NotebookNode, assignment: NotebookNode) -> NotebookNode
         cell = each.cell
         if each.name is not None and place == form.last_piece(each.name, given, places[each.name]):
             cell.metadata = copy.deepcopy(form.answers[each.name].metadata)
-        if cell.cell_type == "markdown" and cell.source.strip() not in form.texts:
-            cell.source = cell.source.replace("<", "&lt;")  # A script would run in the teacher's browser.
+        if cell.cell_type != "code" and cell.source.strip() not in form.texts:
+            # Links and scripts would work in the teacher's browser. Feedback leaves plain text out.
+            cell.cell_type, cell.metadata.raw_mimetype = "raw", "text/plain"
         if each.role != "check" or each.written:
             cells.append(cell)
         cells += [check for name, at in places.items() if at == place for check in form.checks[name]]

@@ -139,9 +139,20 @@ def test_nothing_is_left_running_and_only_what_is_shared_is_written(tmp_path):
     assert os.listdir(tmp_path) == ["early"]
 
 
+@pytest.mark.parametrize("fills", ["head -c 200000 /dev/zero > large", "mkdir -p a/b"])
+def test_a_shared_folder_that_is_filled_ends_the_command(fills, tmp_path):
+    command = confine.command(["sh", "-c", f"cd {tmp_path}; {fills}; sleep 20; touch late"], share=[tmp_path])
+    until_all_have_ended(command, "/")
+    assert "late" not in os.listdir(tmp_path)
+
+
 def test_there_is_no_network_no_setting_of_the_system_and_no_terminal(tmp_path):
     asked = "cat /proc/net/dev | wc -l; echo x > /proc/sys/kernel/hostname && echo set; true"
     assert run(tmp_path, "sh", "-c", asked).stdout.split() == ["3"]  # Two titles and the loop-back device.
+    devices = run(tmp_path, "sh", "-c", "echo x > /dev/null; ls /dev").stdout.split()
+    assert [name for name in devices if not name.startswith("nvidia")] == [
+        "fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"
+    ]  # fmt: skip
     silent = confine.command(["echo", "seen"], silent=True)
     assert subprocess.run(silent, cwd="/", capture_output=True, timeout=60).stdout == b""
 

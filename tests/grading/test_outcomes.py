@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from gemm_course.commands.errors import CourseError
@@ -35,6 +36,16 @@ from gemm_course.checks import Exercise, Verdict
 Exercise.__call__ = lambda self, *answer: Verdict(self.number, self.name, True, "mine")
 """
 
+SHOWS = """
+from IPython.display import display
+display({"image/png": "AAAA"}, raw=True, metadata={"image/png": {"width": "1 onerror=alert(1) x="}})
+kernel = get_ipython().kernel
+data = {"state": {"_model_name": "AnyModel", "_model_module": "anywidget"}, "buffer_paths": []}
+opened = {"comm_id": "e", "target_name": "jupyter.widget", "data": data}
+kernel.session.send(kernel.iopub_socket, "comm_open", opened, parent=kernel.get_parent())
+print("x" * 30_000_000)
+"""
+
 
 def hand_in(folder: Path, student: str, book, name=f"{NAME}.ipynb") -> Path:
     place = folder / "submitted" / student / NAME
@@ -49,17 +60,15 @@ def test_why_a_submission_has_no_points(tmp_path):
     (tmp_path / "submitted" / "eve" / "03").mkdir(parents=True)
     hand_in(tmp_path, "ada", books.right())
     hand_in(tmp_path, "ben", books.right(), "Untitled.ipynb")
-    hand_in(tmp_path, "cleo", "{")
     hand_in(tmp_path, "dan", books.right())
     note(tmp_path, NAME, "dan", "the kernel ended in cell 7 of the graded copy")
     reasons = {each.student: each.reason for each in outcomes(tmp_path)}
     assert reasons["ada"] == f"run `nbgrader autograde {NAME} --student ada`, and see what it says"
     assert reasons["ben"] == f"{NAME}.ipynb is missing; there is Untitled.ipynb"
-    assert reasons["cleo"] == f"{NAME}.ipynb cannot be read: NotJSONError"
     assert reasons["dan"] == "the kernel ended in cell 7 of the graded copy"
     assert reasons["eve"] == "no assignment 03 was released; is the folder's name right?"
     text, complete = show(tmp_path, None)
-    assert not complete and "5 of 5 submissions are not graded. An export has 0 for them" in text
+    assert not complete and "4 of 4 submissions are not graded. An export has 0 for them" in text
 
 
 def test_a_name_forges_no_line_and_no_colour():
@@ -117,7 +126,7 @@ def run_nbgrader(python: Path, folder: Path, *command: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="nbgrader does not support Windows")
-@pytest.mark.full(reason="installs nbgrader and grades twelve submissions")
+@pytest.mark.full(reason="installs nbgrader and grades fourteen submissions")
 def test_nbgrader_gives_the_points_that_are_earned(python, tmp_path):
     release_assignments(tmp_path / "course")
     folder = tmp_path / "course"
@@ -146,12 +155,19 @@ def test_nbgrader_gives_the_points_that_are_earned(python, tmp_path):
         cell.source = "pass"
     hand_in(folder, "h_half", half)
     hand_in(folder, "i_tampers", books.with_code(books.assignment(), TAMPERED))
+    shows = books.with_code(books.right(), SHOWS)
+    shows.cells.insert(1, nbformat.v4.new_markdown_cell("[here](javascript:alert(5)) ![x](http://evil)"))
+    hand_in(folder, "j_shows", shows)
+    parts = books.right()
+    parts.metadata["x"] = [{}] * 200_000
+    hand_in(folder, "k_parts", parts)
     told = run_nbgrader(python, folder, "autograde", NAME)
     found = {each.student: each for each in outcomes(folder)}
     many = len(books.solutions())
     assert {student: each.points for student, each in found.items()} == {
         "a_attacks": 0, "b_empty": 0, "c_changed": many, "d_warns": many, "e_course": many,
-        "f_exits": None, "g_links": None, "g_pipe": None, "g\nline": None, "h_half": many // 2, "i_tampers": 0,
+        "f_exits": None, "g_links": None, "g_pipe": None, "g\nline": None, "h_half": many // 2,
+        "i_tampers": 0, "j_shows": many, "k_parts": None,
     }, told  # fmt: skip
     assert "the kernel ended in cell" in found["f_exits"].reason and "is a link" in found["g_links"].reason
     assert "data in the submission is a pipe" in found["g_pipe"].reason
@@ -159,12 +175,25 @@ def test_nbgrader_gives_the_points_that_are_earned(python, tmp_path):
     assert found["c_changed"].most == many
     assert not (folder / "home" / ".ipython" / "profile_default" / "startup" / "00.py").exists()
 
-    # A kernel that ends takes the points of an earlier attempt with it.
+    assert "more than 100,000 lists and objects" in found["k_parts"].reason
+    graded = nbformat.read(folder / "autograded" / "j_shows" / NAME / f"{NAME}.ipynb", 4)
+    shown = [output for cell in graded.cells for output in cell.get("outputs", [])]
+    assert "widgets" not in graded.metadata and not any(output.get("metadata") for output in shown)
+    run_nbgrader(python, folder, "generate_feedback", NAME, "--student", "j_shows")
+    feedback = (folder / "feedback" / "j_shows" / NAME / f"{NAME}.html").read_text("utf-8")
+    assert "javascript:alert" not in feedback and 'src="http://evil' not in feedback
+
+    # A notebook that cannot be read, and a kernel that ends, take the points of an earlier attempt with them.
+    hand_in(folder, "h_half", "{")
+    run_nbgrader(python, folder, "autograde", NAME, "--student", "h_half", "--force")
+    reason = {each.student: each.reason for each in outcomes(folder)}["h_half"]
+    assert reason == f"{NAME}.ipynb cannot be read: NotJSONError"
     hand_in(folder, "c_changed", books.with_code(books.right(), "import os; os._exit(1)"))
     (outdated,) = [each for each in outcomes(folder) if each.student == "c_changed"]
     assert outdated.outdated and "a newer notebook was handed in since" in str(outdated)
     run_nbgrader(python, folder, "autograde", NAME, "--student", "c_changed", "--force")
     run_nbgrader(python, folder, "export")
     exported = csv.DictReader((folder / "grades.csv").read_text().splitlines())
-    assert {row["student_id"]: float(row["score"]) for row in exported}["c_changed"] == 0
+    scores = {row["student_id"]: float(row["score"]) for row in exported}
+    assert scores["c_changed"] == scores["h_half"] == 0
     assert {each.student: each.points for each in outcomes(folder)}["c_changed"] is None
