@@ -191,7 +191,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 def test_a_solution_opens_with_the_keyboard_and_the_way_leads_on(course_site, chrome):
     with a_page(chrome, viewport=LAPTOP) as (page, wrong):
         page.goto((course_site / "notebooks" / "02_coalesced.html").as_uri())
-        solution = page.locator("#ex-02-1-solution")
+        solution = page.locator("#ex-coalesced-solution")
         shown = solution.get_by_text("Passed · Exercise 02.1")
         assert not shown.is_visible()
         solution.locator("summary").first.focus()
