@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 05 · A tile of results in every thread
+# # [[thread_tiles_2d.ipynb]] · A tile of results in every thread
 #
 # A column of results shares what it reads from Bs. What it reads from As is used once and thrown away. So the
 # column grows sideways, into a rectangle: TM × TN results per thread.
@@ -9,7 +9,7 @@
 # - find the holes that a kernel leaves in its tiles;
 # - tell a bank conflict that costs time from one that the compiler has long removed.
 #
-# *Time: about 80 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
+# *Time: about 60 minutes to read, 43 for the exercises. Comes from document 004, kernel v04, and from
 # documents 000 and 001, "Kernel 5"; the [glossary](glossary.md#document) says what the documents are.*
 
 # %%
@@ -28,8 +28,8 @@ see.multiply("thread_tiled_2d")
 # %% [markdown]
 # ## The outer product, in NumPy first
 #
-# Notebook 04 ended with shared memory busy in 86 % of the clocks. Fewer reads are needed, and there is an old
-# trick. Until now k was the innermost loop. Make it the outermost:
+# Notebook [[thread_tiles_1d.ipynb]] ended with shared memory busy in 86 % of the clocks. Fewer reads are
+# needed, and there is an old trick. Until now k was the innermost loop. Make it the outermost:
 
 # %%
 rng = np.random.default_rng(0)
@@ -48,7 +48,7 @@ np.abs(C - A @ B).max()
 # A thread does this now, with 64 registers for its sums. But in which shape?
 
 # %%
-see.predict("05.reads")
+see.predict("thread_tiles_2d.reads")
 
 # %% [markdown]
 # Try it on one block with small tiles. Make 4 × 4 results 2 × 8: how many reads? Then go from thread to
@@ -85,9 +85,7 @@ def reads(TM, TN):
 # %% [markdown]
 # ## The kernel
 #
-# The exercises come in the order 05.4, 05.1, 05.2, 05.3, 05.5. You have missed none.
-#
-# ### Exercise 05.4 · The outer product
+# ### Exercise [[outer_product]] · The outer product
 # *core · hard · the heart of this notebook · 20 minutes*
 #
 # The tiles are fetched for you, by threads that are numbered consecutively. Three pieces are missing: TM ×
@@ -99,7 +97,7 @@ def reads(TM, TN):
 # `TM` or `THREADS`. `TM * TN` written inside the kernel does not count as one.
 
 
-# %% id="ex-05-4"
+# %% id="ex-outer_product"
 def make_outer(BM, BN, BK, TM, TN):
     THREADS = BM * BN // (TM * TN)
 
@@ -184,7 +182,8 @@ see.diff("thread_tiled_1d", "thread_tiled_2d")
 #
 # To run a copy, put it into a factory such as `make_outer`, and begin with
 # `from lockstep.intrinsics import u32, unroll`: [unsigned indices](glossary.md#u32), and loops that are
-# [written out in full](glossary.md#unrolling). The 16 in `shared.array` is for notebook 06.
+# [written out in full](glossary.md#unrolling). The 16 in `shared.array` is for notebook
+# [[vectorized_access.ipynb]].
 
 # %% [markdown]
 # ## Fetching in slices: a case of missing elements
@@ -225,10 +224,10 @@ from gemm_course.kernels.variants.kernel5_draft import STAGE as draft
 see.coverage("kernel5_draft")
 
 # %%
-see.predict("05.draft")
+see.predict("thread_tiles_2d.draft")
 
 # %% [markdown]
-# ### Exercise 05.1 · When is the draft right?
+# ### Exercise [[draft_is_right]] · When is the draft right?
 # *core · easy · 8 minutes*
 #
 # Among the tiles of the picture are some where nothing is hatched and nobody writes beside them. For which
@@ -236,7 +235,7 @@ see.predict("05.draft")
 # multiples of TM and TN.) The checker asks the emulator.
 
 
-# %% id="ex-05-1"
+# %% id="ex-draft_is_right"
 def right(BM, BN, BK, TM, TN):
     ### BEGIN SOLUTION
     return BK == BN // TN and BK == BM // TM
@@ -252,7 +251,7 @@ check.draft_is_right(right)
 # BM/TM == BK". That is the half of your condition that B's tile needs. Of the other half, BN/TN, he says
 # "similar for As". A test with a BK that fits both would have found nothing.
 #
-# ### Exercise 05.2 · Slices for any tile
+# ### Exercise [[slices]] · Slices for any tile
 # *core · medium · 15 minutes*
 #
 # Fill both tiles, for any BK. Kernel 5's slices are one way; any way that shares the work passes. Not a
@@ -262,10 +261,10 @@ check.draft_is_right(right)
 # The block has BN/TN threads along x and BM/TM along y. `As` is (BM, BK), `Bs` is (BK, BN); they begin at
 # column and row `k0` of A and B. Store every element **exactly once**, and a zero where a matrix has ended.
 # The kernel that calls your function has the barriers. (`row0` and `col0` are the *block's* first row and
-# column, as in exercise 05.4.)
+# column, as in exercise [[outer_product]].)
 
 
-# %% id="ex-05-2"
+# %% id="ex-slices"
 def make_fetch(BM, BN, BK, TM, TN):
     @cuda.jit(device=True)
     def fetch(m, n, k, k0, A, B, As, Bs):
@@ -299,59 +298,15 @@ see.coverage(make_fetch)
 # %% tags=["listing"]
 see.diff(draft, "kernel5")
 
-# %% [markdown]
-# ### What the slices cost
-#
-# The tiles are complete. But at what price? Sectors per request, for Kernel 5 and for v04:
-
-# %%
-square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
-A, B = rng.standard_normal((128, 64), np.float32), rng.standard_normal((64, 128), np.float32)
-
-
-def sectors(stage):
-    report = run(stage, A, B, tiles=square, backend="emulator").report
-    return {name: report.sectors_per_request(array=name, op="load") for name in "AB"}
-
-
-sectors("kernel5"), sectors("thread_tiled_2d")
-
-# %% [markdown]
-# Of B, neighbours in x fetch elements TN = 8 floats apart, each in a sector of its own. It is v00's mistake
-# in new clothes.
-#
-# ### Exercise 05.3 · From 32 sectors to 4
-# *core · medium · 10 minutes*
-#
-# Fill `Bs` again, and `Bs` alone, so that the load of B is coalesced: 4 sectors per request, and all threads
-# take part. Change nothing else: the same parameters, every element exactly once, zeros where B has ended.
-# Numbering the threads, as in 05.4, would do it, and passes. Better: find the way that keeps Kernel 5's rows.
-# Which columns should a thread take?
-
-
-# %% id="ex-05-3"
-def make_fetch_b(BM, BN, BK, TM, TN):
-    @cuda.jit(device=True)
-    def fetch_b(m, n, k, k0, A, B, As, Bs):
-        ### BEGIN SOLUTION
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col0 = cuda.blockIdx.x * BN
-        for r in range(ty, BK, BM // TM):
-            for j in range(TN):
-                c = tx + j * (BN // TN)
-                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
-        ### END SOLUTION
-
-    return fetch_b
-
-
-check.coalesced_b(make_fetch_b)
+# %% [markdown] id="side-kernel5"
+# Side trip, 45 minutes: the tiles are complete, but [what does Kernel 5 cost, and what cures
+# it?](kernel5.ipynb) It leads back to this line.
 
 # %% [markdown]
 # ## Registers and warps
 
 # %%
-see.predict("05.occupancy")
+see.predict("thread_tiles_2d.occupancy")
 
 # %% [markdown]
 # Here is the SM of the question. Which tank is full, and what is left in the others?
@@ -385,140 +340,10 @@ see.strips("thread_tiled_2d")
 # 10 %: twice as many steps stand between two waits. So a lone block loses more than these 600 clocks.
 
 # %% [markdown]
-# Of **your** kernel, perhaps only one block fits on an SM. The checker of 05.4 says how many registers it
-# takes: the course's solution 165 (with the checker's 64 × 64 × 8, and the same with the square).
-# `@cuda.jit(launch_bounds=(256, 2))` tells the compiler: 256 threads per block, and at least 2 blocks per SM.
-# It then takes at most 128, and spills nothing. (Whether that pays was not measured.)
-#
-# ## Banks again
-#
-# The picture shows one read of a step of Kernel 5 by a whole warp, 16 × 2 threads, **as written**.
-#
-# **A bet:** two tiles, six widths of padding behind each row. In how many of these twelve cases is the read
-# free of conflicts? Then find them, and the rule.
-
-# %%
-see.tile_banks()
-
-# %% [markdown] tags=["thought"]
-# Three: As with 1, 2 or 3 words. The warp's two rows of threads read 8 rows of As apart, 8 · (16 + padding)
-# words, and that must not be a multiple of 32. With 4 or 8 words it is one again. Nothing cures Bs: its
-# words lie all in one row, and padding moves whole rows.
-
-# %% [markdown]
-# ### Exercise 05.5 · Conflict-free
-# *stretch · hard · 17 minutes*
-#
-# Copy your kernel from exercise 05.4 into the cell below, and fix both conflicts. What padding cannot do must
-# be done by something else that can move. Every **read** of As and of Bs should take one wavefront, and a
-# store of C should move 4 sectors per request. (Stores into the tiles may take two wavefronts: every element
-# is stored once and read 16 times.)
-#
-# Compute new shapes beside `THREADS`, as in 05.4: `BK + 1` written inside the kernel is no constant.
-
-
-# %% id="ex-05-5"
-### BEGIN SOLUTION
-def make_fixed(BM, BN, BK, TM, TN):
-    THREADS, WIDTH, APART = BM * BN // (TM * TN), BK + 1, BN // TN
-
-    @cuda.jit
-    def fixed(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BM, WIDTH), float32)
-        Bs = cuda.shared.array((BK, BN), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
-        acc = cuda.local.array((TM, TN), float32)
-        a = cuda.local.array(TM, float32)
-        b = cuda.local.array(TN, float32)
-        for i in range(TM):
-            for j in range(TN):
-                acc[i, j] = 0
-        for k0 in range(0, k, BK):
-            for e in range(ty * APART + tx, BM * BK, THREADS):
-                r, c = e // BK, e % BK
-                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
-            for e in range(ty * APART + tx, BK * BN, THREADS):
-                r, c = e // BN, e % BN
-                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
-            cuda.syncthreads()
-            for p in range(BK):
-                for i in range(TM):
-                    a[i] = As[ty * TM + i, p]
-                for j in range(TN):
-                    b[j] = Bs[p, tx + j * APART]
-                for i in range(TM):
-                    for j in range(TN):
-                        acc[i, j] += a[i] * b[j]
-            cuda.syncthreads()
-        for i in range(TM):
-            for j in range(TN):
-                row, col = row0 + ty * TM + i, col0 + tx + j * APART
-                if row < m and col < n:
-                    C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
-
-    return fixed
-
-
-### STUB
-# make_fixed = None  # your code: begin with a copy of make_outer
-### END SOLUTION
-
-check.no_conflicts(make_fixed)
-
-# %% [markdown]
-# ### What helped
-
-# %% [markdown] tags=["listing"]
-# - **As**: a word of **padding**.
-# - **Bs**: the **order of the columns**. Thread x takes x, x + 16, x + 32, ... Now neighbours in x touch
-#   neighbouring words, in Bs, in B and in C. So this also coalesces the load of B and the store of C.
-# - Or, instead of padding, the **order of the rows**: thread y takes y, y + 16, ... The two rows of a warp
-#   are neighbours then, 16 words apart.
-#
-# (The course's solution takes 196 registers, so only one block fits on an SM.)
-
-# %% tags=["listing"]
-see.tile_banks(spread=True)
-
-# %% [markdown] tags=["listing"]
-# Below, `A_WIDTH` and `B_WIDTH` are the lengths of a tile's rows with padding. `BY_X` is how far a thread's
-# columns lie from its neighbour's, `BY_J` how far from each other.
-
-# %%
-from gemm_course.kernels.variants.kernel5_spread import STAGE as spread
-
-sectors(spread)
-
-# %% tags=["listing"]
-see.diff("kernel5", spread)
-
-# %% [markdown]
-# **Does it pay?** Put three kernels in order, slowest first:
-#
-# - **v04**: a conflict in As, one in Bs, all loads coalesced;
-# - **Kernel 5, columns spread** (`kernel5_spread`): the conflict in As only, all loads coalesced;
-# - **Kernel 5**: both conflicts, loads of B not coalesced.
-#
-# (With padding as well, as in 05.5, it was not measured.)
-
-# %% tags=["thought"]
-see.waits(("kernel5", square), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d", square), meanings=False)
-
-# %% [markdown] tags=["thought"]
-# Kernel 5, columns spread, v04: 25.8, 29.7 and 32.9 TFLOPS. Spreading pays. But v04, conflicts and all, beats
-# both.
-#
-# It is not fewer instructions: the faster kernels issue *more* per multiply-add: 1.26, 1.35, 1.36. Nor is it
-# shared memory alone. That is busy in 77, 47 and 72 % of the clocks. From 70 % on the picture calls it the
-# limit, and yet v04, at 72 %, beats the kernel at 47 %. What falls all the way is the **waiting** for global
-# memory (c): 23, 15 and 7 % of a warp's time.
-#
-# A thread of v04 asks for all 16 elements before it stores the first. The other two ask for 8, wait, store,
-# and ask for 8 more: their loops begin at `tx` and `ty`, so the compiler cannot know how often they run.
-#
-# ([Dispatch](glossary.md#dispatch), n: an instruction was chosen, but is held up on its way to its unit. Why
-# it does not fall, no measurement says.)
+# Of **your** kernel, perhaps only one block fits on an SM. The checker of [[outer_product]] says how many
+# registers it takes: the course's solution 165 (with the checker's 64 × 64 × 8, and the same with the
+# square). `@cuda.jit(launch_bounds=(256, 2))` tells the compiler: 256 threads per block, and at least 2
+# blocks per SM. It then takes at most 128, and spills nothing. (Whether that pays was not measured.)
 
 # %% [markdown]
 # *A good place for a pause. Until here you wrote kernels. From here on you bet, count and explain: about
@@ -527,7 +352,7 @@ see.waits(("kernel5", square), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d
 # ## What is the ceiling?
 
 # %%
-see.predict("05.ceiling")
+see.predict("thread_tiles_2d.ceiling")
 
 # %% [markdown] tags=["answer"]
 # **A mystery.** The square was measured at 32.9 TFLOPS, half as much again as this ceiling allows. Who is
@@ -608,7 +433,7 @@ see.counts("thread_tiled_2d", size, **counted)
 # 67 · 16 / 20 = 54 TFLOPS, well above 32.9.
 #
 # Spread columns would remove the conflict in Bs, but cannot be merged: 32 wide loads become 128 single ones.
-# That is where the spread kernel's instructions came from. Notebook 07 gets both.
+# That is where the spread kernel's instructions came from. Notebook [[warp_tiles.ipynb]] gets both.
 
 # %% [markdown]
 # ### A tall tile
@@ -616,7 +441,7 @@ see.counts("thread_tiled_2d", size, **counted)
 # In the tall tile a thread has 16 × 4 results, so a warp is a single row of threads.
 
 # %%
-see.predict("05.tall")
+see.predict("thread_tiles_2d.tall")
 
 # %% [markdown]
 # ## What limits it now?
@@ -647,8 +472,8 @@ see.limits(
 # how many instructions there are.
 #
 # How sure is that? Fewer wavefronts brought almost nothing. Fewer instructions *without* more waiting is the
-# next experiment: every element of a tile still comes by a load and a store of its own. Notebook 06 begins
-# there, with the ladder's tiles: 33.9 TFLOPS.
+# next experiment: every element of a tile still comes by a load and a store of its own. Notebook
+# [[vectorized_access.ipynb]] begins there, with the ladder's tiles: 33.9 TFLOPS.
 #
 # (Why 54 % for the multiply-adds, and not 32.9 / 67 = 49 %? The clocks here are those in which an SM has
 # work: 51 %. And the same units multiply the integers of addresses.)
@@ -656,40 +481,41 @@ see.limits(
 # %% [markdown]
 # ## Your own kernel
 #
-# What did the compiler make of yours? Once 05.4 has passed, take the `#` away. (This needs the extra
-# `compiler`, but no GPU.) v04 has its loop over p unrolled. The course's solution has not: 16 single reads
-# per step, and both conflicts. Put `unroll` in: do your shared loads become as few as v04's? Does it help
-# your 05.5 as well? (The picture counts per 1,000 multiply-adds. A thread has 16 · 64 = 1024 per pair of
-# tiles, so 64 loads are 62.5.)
+# What did the compiler make of yours? Once [[outer_product]] has passed, take the `#` away. (This needs the
+# extra `compiler`, but no GPU.) v04 has its loop over p unrolled. The course's solution has not: 16 single
+# reads per step, and both conflicts. Put `unroll` in: do your shared loads become as few as v04's? Does it
+# help your [[no_conflicts]] as well? (The picture counts per 1,000 multiply-adds. A thread has 16 · 64 = 1024
+# per pair of tiles, so 64 loads are 62.5.)
 
 # %%
 # from gemm_course import compiled
 # from lockstep.intrinsics import unroll
+# square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
 # A, B, C = (np.zeros((128, 128), np.float32) for _ in range(3))
 # mine = compiled(make_outer(**square), 128, 128, 128, float32(1), A, B, float32(0), C)
 # see.compare_code(mine, ("thread_tiled_2d", square))
 
 # %% [markdown] tags=["thought"]
-# Yes, 05.4 has the 64 wide loads per pair of tiles then. The course's 05.5 has 4 wide loads and 240 single
-# ones (238 in the picture): rows of 17 words do not begin at 16 bytes, and the columns of Bs lie apart. With
-# rows y, y + 16, ... instead of padding it has 32 wide ones and 128 single (156). What cures a conflict as
-# written may prevent a merge.
+# Yes, [[outer_product]] has the 64 wide loads per pair of tiles then. The course's [[no_conflicts]] has 4
+# wide loads and 240 single ones (238 in the picture): rows of 17 words do not begin at 16 bytes, and the
+# columns of Bs lie apart. With rows y, y + 16, ... instead of padding it has 32 wide ones and 128 single
+# (156). What cures a conflict as written may prevent a merge.
 
 # %% [markdown]
 # ---
 # ## Quiz
 
 # %%
-see.quiz("05")
+see.quiz("thread_tiles_2d")
 
 # %% [markdown]
 # ## Recap
 #
 # - You computed outer products: TM + TN reads feed TM · TN multiply-adds.
 # - You found the holes in a draft that is right for one BK, and closed them with strided loops.
-# - You moved rows by padding, and columns by their order, and know which helps where.
 # - You saw a kernel beat its ceiling: unrolled, neighbouring reads become wide ones. Count what is compiled.
-# - You predicted a profile. Issue slots are busiest now. Notebook 06 tries fewer instructions.
+# - You predicted a profile. Issue slots are busiest now. Notebook [[vectorized_access.ipynb]] tries fewer
+#   instructions.
 #
 # **Next:** four elements in one access, by design instead of by luck.
 
@@ -701,7 +527,7 @@ see.quiz("05")
 # roughly.
 
 # %%
-see.predict("05.waves")
+see.predict("thread_tiles_2d.waves")
 
 # %% [markdown]
 # <details><summary>More: what waves share.</summary>
