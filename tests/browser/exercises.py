@@ -1,4 +1,4 @@
-"""What the browser tests type into a cell of each notebook: a wrong solution and a right one."""
+"""What the browser tests type into a cell of each notebook, by topic: a wrong solution and a right one."""
 
 _COALESCED = """@cuda.jit
 def coalesced(m, n, k, alpha, A, B, beta, C):
@@ -39,68 +39,88 @@ _OWNERS = """def elements(tid, BN, WM, WN, TN, WNITER):
 
 check.owner_map(elements)"""
 
+_FETCH_B = """def make_fetch_b(BM, BN, BK, TM, TN):
+    @cuda.jit(device=True)
+    def fetch_b(m, n, k, k0, A, B, As, Bs):
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        col0 = cuda.blockIdx.x * BN
+        for r in range(ty, BK, BM // TM):
+            for j in range(TN):
+                c = {column}
+                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+
+    return fetch_b
+
+
+check.coalesced_b(make_fetch_b)"""
+
 TYPED = {
-    "00_welcome": (
+    "kernel5": (
+        "ex-coalesced_b",
+        _FETCH_B.format(column="tx * TN + j"),
+        _FETCH_B.format(column="tx + j * (BN // TN)"),
+    ),
+    "welcome": (
         "ex-vector_add",
         _ADD.format(guard="if i <= out.size:"),
         _ADD.format(guard="if i < out.size:"),
     ),
-    "01_naive": (
+    "naive": (
         "ex-naive_sectors",
         "check.naive_sectors(A=32, B=1, C=32)",
         "check.naive_sectors(A=8, B=1, C=8)",
     ),
-    "02_coalesced": (
+    "coalesced": (
         "ex-coalesced",
         _COALESCED.format(order="row, col"),
         _COALESCED.format(order="col, row"),
     ),
-    "03_shared_memory_tiles": (
+    "shared_memory_tiles": (
         "ex-barriers",
         "check.barriers(lambda n, T: ((n // T) * (T + 2), 2 * n // T))",
         "check.barriers(lambda n, T: ((n // T) * (T + 1), 2 * n // T))",
     ),
-    "04_thread_tiles_1d": (
+    "thread_tiles_1d": (
         "ex-reads_per_result",
         "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / BK)",
         "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / TM)",
     ),
-    "05_thread_tiles_2d": (
+    "thread_tiles_2d": (
         "ex-draft_is_right",
         "check.draft_is_right(lambda BM, BN, BK, TM, TN: BK <= BN // TN and BK <= BM // TM)",
         "check.draft_is_right(lambda BM, BN, BK, TM, TN: BK == BN // TN == BM // TM)",
     ),
-    "06_vectorized_access": (
+    "vectorized_access": (
         "ex-scatter_padding",
         "check.scatter_padding(wavefronts=[8, 2, 4], take=2)",
         "check.scatter_padding(wavefronts=[8, 2, 4], take=4)",
     ),
-    "07_warp_tiles": (
+    "warp_tiles": (
         "ex-owner_map",
         _OWNERS.format(stride=""),
         _OWNERS.format(stride=" * WSUBM"),
     ),
-    "08_tensor_cores": (
+    "tensor_cores": (
         "ex-padding_wavefronts",
         "check.padding_wavefronts((8, 2, 1))",
         "check.padding_wavefronts((8, 1, 2))",
     ),
-    "09_overlap": (
+    "overlap": (
         "ex-ring_places",
         "check.ring_places(lambda t, SLOTS: (t % SLOTS, t % SLOTS, t + SLOTS - 1))",
         "check.ring_places(lambda t, SLOTS: (t % SLOTS, (t - 1) % SLOTS, t + SLOTS - 1))",
     ),
-    "10_mma_sync": (
+    "mma_sync": (
         "ex-swizzle",
         "def place(row, piece):\n    return piece\n\n\ncheck.swizzle(place)",
         "def place(row, piece):\n    return piece ^ row % 8\n\n\ncheck.swizzle(place)",
     ),
-    "11_hopper": (
+    "hopper": (
         "ex-parities",
         "check.parities(lambda step, SLOTS: (step % SLOTS, step // SLOTS % 2, step // SLOTS % 2))",
         "check.parities(lambda step, SLOTS: (step % SLOTS, step // SLOTS % 2, 1 - step // SLOTS % 2))",
     ),
-    "12_last_per_cent": (
+    "last_per_cent": (
         "ex-last_wave",
         _WAVES.format(last="tiles % 132"),
         _WAVES.format(last="(tiles - 1) % 132 + 1"),

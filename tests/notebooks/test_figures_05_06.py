@@ -75,7 +75,7 @@ def test_what_05_says_of_warps():
     assert f"With their BK the same sum says only {percent(600 / (longer + 600))}" in said
 
 
-def test_what_05_says_of_padding():
+def test_what_the_side_trip_says_of_padding():
     cured = [
         (array, pad)
         for array in ("As", "Bs")
@@ -83,11 +83,11 @@ def test_what_05_says_of_padding():
         if ": 1 wavefront;" in _tile_banks.draw(array, pad).alt
     ]
     assert cured == [("As", 1), ("As", 2), ("As", 3)] and len(_tile_banks.PADDING) == 6
-    assert "Three: As with 1, 2 or 3 words." in words_of("thread_tiles_2d")
+    assert "Three: As with 1, 2 or 3 words." in words_of("kernel5")
 
 
-def test_what_05_says_of_spread_columns():
-    said = words_of("thread_tiles_2d")
+def test_what_the_side_trip_says_of_spread_columns():
+    said = words_of("kernel5")
     three = [recorded("kernel5", DOCUMENT), recorded("kernel5_spread", {"PAD": 0}), SQUARE]
     assert "{}, {} and {} TFLOPS".format(*tflops(*three)) in said
     waited = [wait(each, "global memory").removesuffix(" %") for each in three]
