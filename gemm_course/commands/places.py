@@ -17,7 +17,7 @@ def notebook(number: str, folder: Path) -> Path:
     """
     there = {each: folder / f"{each.name}.ipynb" for each in road.NOTEBOOKS}
     for each, path in there.items():
-        if _plain(number) in (_plain(each.number), each.topic) and path.is_file():
+        if (_plain(number) == _plain(each.number) or number == each.topic) and path.is_file():
             return path
     numbers = ", ".join(each.number for each, path in there.items() if path.is_file()) or "none"
     raise CourseError(f"There is no notebook {number} in {folder}; there are: {numbers}.")
