@@ -28,8 +28,8 @@ def counted(stage: str, size: int = 1024):
 
 
 def test_every_stage_of_the_documents_is_in_the_table_of_00_beside_its_document():
-    rows = re.findall(r"\| (0\d \| `[^|]*\|[^|]*\|[^|]*) \|", re.sub(" +", " ", text_of("welcome")))
-    assert [row[:2] for row in rows] == [f"{number:02d}" for number in range(1, 9)]
+    rows = re.findall(r"\| (\d\d \| `[^|]*\|[^|]*\|[^|]*) \|", re.sub(" +", " ", text_of("welcome")))
+    assert {row[:2] for row in rows} <= {notebook.number for notebook in road.ROAD} and len(rows) == 8
     for stage in LADDER:
         for part in filter(None, re.split(r"[:,;] *", stage.document)):
             if re.fullmatch(r"\d{3}|v\d\d", part):

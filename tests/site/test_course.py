@@ -28,6 +28,14 @@ def test_every_link_leads_to_a_place(found):
     assert len(found) >= 14 and pages.broken(found) == []
 
 
+def test_side_trips_have_pages_under_a_heading_of_their_own(course_site):
+    home = (course_site / "index.html").read_text(encoding="utf-8")
+    below = home[home.index(">Side trips<") :]
+    for trip in road.SIDE_TRIPS:
+        assert (course_site / "notebooks" / f"{trip.name}.html").is_file()
+        assert f"notebooks/{trip.name}.html" in below
+
+
 def test_no_page_loads_anything_from_another_host(found):
     assert pages.foreign(found) == []
 
