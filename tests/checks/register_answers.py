@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from tests.wrong_solutions.altering import Change, changed, solution
-from tests.wrong_solutions.chapter_04 import ADD, ADD_LOOP, IS_COLUMN, STORE_LOOP, ZERO_LOOP
+from tests.wrong_solutions.thread_tiles_1d import ADD, ADD_LOOP, IS_COLUMN, STORE_LOOP, ZERO_LOOP
 
 
 @dataclass(frozen=True)

@@ -25,16 +25,11 @@ from gemm_course.widgets import _strips, _tile_banks, _wavefronts
 from lockstep.intrinsics import unroll
 from lockstep.limits import PROFILES
 from tests.checks.cells import verdict_of
+from tests.notebooks.builder import source_of
 from tests.wrong_solutions.altering import changed, solution
 
 WAVEFRONTS = Path(__file__).parents[2] / "lockstep" / "recorded" / "shared_memory_wavefronts.csv"
-SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 DOCUMENT = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
-
-
-def source_of(notebook: str) -> str:
-    (path,) = SOURCES.glob(f"{notebook}_*.py")
-    return path.read_text(encoding="utf-8")
 
 
 def words_of(notebook: str) -> str:
@@ -55,11 +50,11 @@ SQUARE, TALL = recorded("thread_tiled_2d", DOCUMENT), recorded("thread_tiled_2d"
 
 def test_what_05_says_of_the_limit_of_04():
     busy = verdict(recorded("thread_tiled_1d")).busy["L1 and shared memory"]
-    assert f"shared memory busy in {percent(busy)} of the clocks" in words_of("05")
+    assert f"shared memory busy in {percent(busy)} of the clocks" in words_of("thread_tiles_2d")
 
 
 def test_what_05_says_of_warps():
-    said = words_of("05")
+    said = words_of("thread_tiles_2d")
     two, one = recorded("thread_tiled_2d"), recorded("thread_tiled_2d_fewer_blocks", {"SPARE": 150})
     assert [round(each.measured["warps_possible"] * 4) for each in (two, one)] == [16, 8]
     assert f"block is {percent(1 - one.tflops / two.tflops)} slower than two" in said
@@ -80,7 +75,7 @@ def test_what_05_says_of_warps():
     assert f"With their BK the same sum says only {percent(600 / (longer + 600))}" in said
 
 
-def test_what_05_says_of_padding():
+def test_what_the_side_trip_says_of_padding():
     cured = [
         (array, pad)
         for array in ("As", "Bs")
@@ -88,11 +83,11 @@ def test_what_05_says_of_padding():
         if ": 1 wavefront;" in _tile_banks.draw(array, pad).alt
     ]
     assert cured == [("As", 1), ("As", 2), ("As", 3)] and len(_tile_banks.PADDING) == 6
-    assert "Three: As with 1, 2 or 3 words." in words_of("05")
+    assert "Three: As with 1, 2 or 3 words." in words_of("kernel5")
 
 
-def test_what_05_says_of_spread_columns():
-    said = words_of("05")
+def test_what_the_side_trip_says_of_spread_columns():
+    said = words_of("kernel5")
     three = [recorded("kernel5", DOCUMENT), recorded("kernel5_spread", {"PAD": 0}), SQUARE]
     assert "{}, {} and {} TFLOPS".format(*tflops(*three)) in said
     waited = [wait(each, "global memory").removesuffix(" %") for each in three]
@@ -107,14 +102,14 @@ def test_what_05_says_of_spread_columns():
 
 
 def test_what_05_says_of_its_ceilings():
-    said, (speed,) = words_of("05"), tflops(SQUARE)
+    said, (speed,) = words_of("thread_tiles_2d"), tflops(SQUARE)
     assert f"was measured at {speed} TFLOPS, half as much again" in said
     assert 1.45 < SQUARE.tflops / (67 * 16 / 48) < 1.55
     assert f"67 · 16 / 20 = {67 * 16 / 20:.0f} TFLOPS, well above {speed}" in said
 
 
 def test_the_profile_to_predict_in_05():
-    said, names = words_of("05"), ("L1 and shared memory", "issue slots", "multiply-add units")
+    said, names = words_of("thread_tiles_2d"), ("L1 and shared memory", "issue slots", "multiply-add units")
     square, tall = ([f"{100 * verdict(one).busy[name]:.0f}" for name in names] for one in (SQUARE, TALL))
     for label, share in zip(("shared memory", "issue slots", "multiply-adds"), square, strict=True):
         assert f"| {label} | {share} | ? |" in said
@@ -132,7 +127,7 @@ def test_the_profile_to_predict_in_05():
 
 
 def test_what_05_says_of_the_ladders_tiles():
-    said, now = words_of("05"), recorded("thread_tiled_2d")
+    said, now = words_of("thread_tiles_2d"), recorded("thread_tiled_2d")
     assert f"with the ladder's tiles: {now.tflops:.1f} TFLOPS" in said
 
 
@@ -145,9 +140,9 @@ def test_what_05_says_of_larger_thread_tiles():
         occupancy(threads, registers, large.shared_bytes).warps
         for threads, registers in ((128, large.registers), (256, 128))
     ]
-    assert "so {} warps fit on an SM instead of {}.".format(*fit) in words_of("05")
+    assert "so {} warps fit on an SM instead of {}.".format(*fit) in words_of("thread_tiles_2d")
     slower = percent(1 - large.tflops / tall)
-    assert f"With BK = 32 it was measured, and is {slower} slower than 16 × 4." in words_of("05")
+    assert f"With BK = 32 it was measured, and is {slower} slower than 16 × 4." in words_of("thread_tiles_2d")
 
 
 def test_what_05_says_of_busy_multiply_adds():
@@ -156,8 +151,10 @@ def test_what_05_says_of_busy_multiply_adds():
     alone = SQUARE.measured["float32_fma"] / lanes / clocks
     busy = verdict(SQUARE).busy["multiply-add units"]
     told = f"(Why {percent(busy)} for the multiply-adds, and not {SQUARE.tflops:.1f} / 67 = "
-    assert f"{told}{percent(SQUARE.tflops / 67)}? The clocks here are those in which" in words_of("05")
-    assert f"in which an SM has work: {percent(alone)}." in words_of("05")
+    assert f"{told}{percent(SQUARE.tflops / 67)}? The clocks here are those in which" in words_of(
+        "thread_tiles_2d"
+    )
+    assert f"in which an SM has work: {percent(alone)}." in words_of("thread_tiles_2d")
     assert "IMAD" in {row.text.split()[0].split(".")[0] for row in SQUARE.code.loop.rows}
 
 
@@ -176,7 +173,7 @@ def test_the_turns_of_05():
 def loads_told_in_05() -> dict[str, list[int]]:
     """The first word that each lane wants of a tile, from the table."""
     row = r"^# \| (\d+) to (\d+) \| ([\d ]+) \| ([\d ]+) \|$"
-    rows = re.findall(row, source_of("05"), re.MULTILINE)
+    rows = re.findall(row, source_of("thread_tiles_2d"), re.MULTILINE)
     assert [(int(first), int(last)) for first, last, *_ in rows] == [(0, 7), (8, 15), (16, 23), (24, 31)]
     return {
         tile: [int(word) for _, _, *words in rows for word in words[at].split()]
@@ -198,7 +195,7 @@ def test_the_loads_of_05_are_those_of_the_square():
         ]
     }
     assert turns == {"As": [1, 1], "Bs": [2, 2, 2, 2]}
-    assert "2 · 2 + 2 · 8 = 20 wavefronts, as the hardware counts" in words_of("05")
+    assert "2 · 2 + 2 · 8 = 20 wavefronts, as the hardware counts" in words_of("thread_tiles_2d")
 
 
 def test_what_05_says_of_turns():
@@ -265,7 +262,7 @@ def test_what_05_says_of_spread_reads():
     stage = kernel5_spread.STAGE
     found = Counter(opcodes(stage.kernel(stage.complete({**DOCUMENT, "PAD": 0})), r"\bLDS[.\w]*"))
     assert found == {"LDS.128": 32, "LDS": 128}  # those of As, and those of Bs
-    assert "32 wide loads become 128 single ones" in words_of("05")
+    assert "32 wide loads become 128 single ones" in words_of("thread_tiles_2d")
 
 
 UNROLLED = ("for p in range(BK)", "for p in unroll(range(BK))")
@@ -295,7 +292,7 @@ def test_what_05_says_of_the_learners_reads(exercise, changes, loads, tmp_path):
     names = {"cuda": cuda, "float32": float32, "unroll": unroll}
     exec(compile(cell, path, "exec"), names)
     assert Counter(opcodes(names["made"](**DOCUMENT), r"\bLDS[.\w]*")) == loads
-    said = words_of("05")
+    said = words_of("thread_tiles_2d")
     assert "16 single reads per step, and both conflicts" in said
     assert f"it has 32 wide ones and 128 single ({160 / 1.024:.0f})" in said
     assert f"4 wide loads and 240 single ones ({244 / 1.024:.0f} in the picture)" in said
@@ -312,16 +309,16 @@ def test_what_05_says_of_the_learners_registers():
         for each in cells
     ]
     usual, held = (int(found.group(1)) for found in taken)
-    assert usual > 128 >= held and "takes at most 128, and spills nothing" in words_of("05")
-    assert f"the course's solution {usual} (with the checker's 64 × 64 × 8" in words_of("05")
+    assert usual > 128 >= held and "takes at most 128, and spills nothing" in words_of("thread_tiles_2d")
+    assert f"the course's solution {usual} (with the checker's 64 × 64 × 8" in words_of("thread_tiles_2d")
     fixed = verdict_of(solution("no_conflicts")).message
     registers = int(re.search(r"takes (\d+) registers per thread", fixed).group(1))
     told = f"(The course's solution takes {registers} registers, so only one block fits on an SM.)"
-    assert told in words_of("05")
+    assert told in words_of("thread_tiles_2d")
     assert occupancy(256, registers, 128 * 17 * 4 + 16 * 128 * 4).blocks == 1
 
 
-@pytest.mark.parametrize("notebook", ["05", "06"])
+@pytest.mark.parametrize("notebook", ["thread_tiles_2d", "vectorized_access"])
 def test_the_times_said_are_those_of_the_exercises(notebook):
     text = source_of(notebook)
     minutes = sum(map(int, re.findall(r"^# \*.* (\d+) minutes\*$", text, re.MULTILINE)))
@@ -329,7 +326,7 @@ def test_the_times_said_are_those_of_the_exercises(notebook):
 
 
 def test_what_05_says_of_l2():
-    assert f"{PROFILES['H200'].l2_bytes >> 20} MB on an H200" in words_of("05")
+    assert f"{PROFILES['H200'].l2_bytes >> 20} MB on an H200" in words_of("thread_tiles_2d")
 
 
 NEITHER, BOTH = recorded("thread_tiled_2d"), recorded("vectorized")
@@ -344,7 +341,7 @@ def instructions(profile) -> float:
 
 @pytest.mark.full(reason="compiles a kernel")
 def test_what_06_says_of_the_loop_before():
-    said, kinds = words_of("06"), compiled("thread_tiled_2d").loop.by_kind
+    said, kinds = words_of("vectorized_access"), compiled("thread_tiled_2d").loop.by_kind
     assert kinds["global load"] == kinds["shared store"] == 32 and "takes 32 loads and 32 stores" in said
     addresses = kinds["integer arithmetic"] + kinds["move"]
     told = f"{addresses} instructions, far more than the {kinds['shared load']} shared loads or the"
@@ -364,7 +361,7 @@ def test_the_loops_without_a_name_in_06(name, form):
         kinds["shared store"],
         kinds["integer arithmetic"] + kinds["move"],
     )
-    assert f"| {name} | " + " | ".join(map(str, counts)) + " |" in words_of("06")
+    assert f"| {name} | " + " | ".join(map(str, counts)) + " |" in words_of("vectorized_access")
 
 
 def test_the_paddings_that_06_hunts():
@@ -373,11 +370,11 @@ def test_the_paddings_that_06_hunts():
 
     single = [(depth, pad) for depth in (8, 16, 32) for pad in (0, 1, 2, 4, 8) if fronts(depth, pad) == 1]
     assert single == [(8, 4), (16, 2), (32, 1)]
-    assert "BK = 8 with 4 floats, 16 with 2, 32 with 1" in words_of("06")
+    assert "BK = 8 with 4 floats, 16 with 2, 32 with 1" in words_of("vectorized_access")
 
 
 def test_the_table_of_06_taken_apart():
-    said = words_of("06")
+    said = words_of("vectorized_access")
     for name, form in FORMS.items():
         row = f"| {name} | {form.tflops:.1f} | {instructions(form) / 1e9:.2f} |"
         assert row in said
@@ -385,7 +382,7 @@ def test_the_table_of_06_taken_apart():
 
 
 def test_what_06_says_of_each_half():
-    said = words_of("06")
+    said = words_of("vectorized_access")
     gains = [round(form.tflops, 1) - round(NEITHER.tflops, 1) for form in (FOURS, BOTH, TRANSPOSED)]
     told = "Fours alone bring {:.1f} of the {:.1f} TFLOPS, transposing alone {:.1f}, and the two together"
     assert f"{told.format(*gains)} {gains[1] - gains[0] - gains[2]:.1f} more" in said
@@ -404,7 +401,9 @@ def test_what_06_says_of_each_half():
 def test_what_06_says_of_its_ceiling():
     ceilings = [66.9 * 2048 / form_length(form) for form in (NEITHER, BOTH)]
     told = "rose from {:.1f} to {:.1f} TFLOPS".format(*ceilings)
-    assert f"{told}. The kernel reaches {percent(BOTH.tflops / ceilings[1])} of it" in words_of("06")
+    assert f"{told}. The kernel reaches {percent(BOTH.tflops / ceilings[1])} of it" in words_of(
+        "vectorized_access"
+    )
 
 
 def form_length(form) -> int:
@@ -423,7 +422,7 @@ UNROLLED, NO_MASK = "mask loop unrolled", "no mask"
 
 
 def test_what_06_says_of_fours_in_local_memory():
-    said = words_of("06")
+    said = words_of("vectorized_access")
     v02 = (
         peer("v02", option=CAPPED),
         peer("v02_vectorized"),
@@ -445,12 +444,12 @@ def test_what_06_says_of_fours_in_local_memory():
 
 def test_what_06_says_of_v04():
     single, fours, unmasked = peer("v04"), peer("v04_vectorized"), peer("v04_vectorized", NO_MASK)
-    assert f"His v04 gained {percent(fours.tflops / single.tflops - 1)}," in words_of("06")
+    assert f"His v04 gained {percent(fours.tflops / single.tflops - 1)}," in words_of("vectorized_access")
     assert unmasked.tflops / fours.tflops < 1.01 and fours.stack_bytes == 0
 
 
 def test_what_06_says_of_its_own_limit():
-    said = words_of("06")
+    said = words_of("vectorized_access")
     before, now = (verdict(each) for each in (NEITHER, BOTH))
     assert before.limiter == now.limiter == "issue slots"
     assert f"taken in {percent(before.busy['issue slots'])} of the clocks" in said
@@ -479,7 +478,7 @@ def measured(**tiles) -> str:
 
 
 def test_what_06_says_of_padding_and_of_the_best_tiles():
-    said, stage = words_of("06"), LADDER["vectorized"]
+    said, stage = words_of("vectorized_access"), LADDER["vectorized"]
     best = sweep.best(stage)
     assert f"Padding: {measured(PAD=0)} without, {measured()} with it" in said
     assert f"BK = 8 was measured too: {measured(BK=8)} TFLOPS, not {measured()}" in said
@@ -496,7 +495,9 @@ def test_what_06_says_of_wide_thread_tiles():
         if (each.tiles["TM"], each.tiles["TN"]) == (4, 16)
     ]
     best = max(wide, key=lambda each: each.tflops)
-    assert best.tiles["BN"] // 16 == 2 and "one in which only two lanes lie side by side" in words_of("06")
+    assert best.tiles["BN"] // 16 == 2 and "one in which only two lanes lie side by side" in words_of(
+        "vectorized_access"
+    )
 
 
 @pytest.mark.full(reason="large kernels are compiled")
@@ -508,4 +509,6 @@ def test_what_06_says_of_the_loop_of_the_best_tiles():
         assert kinds["multiply-add"] == tiles["TM"] * tiles["TN"] * tiles["BK"]
         assert kinds["shared load"] * 4 == (tiles["TM"] + tiles["TN"]) * tiles["BK"]
         shares.append(percent(kinds["multiply-add"] / sum(kinds.values())))
-    assert "So {} of its loop are multiply-adds, instead of {}.".format(*shares) in words_of("06")
+    assert "So {} of its loop are multiply-adds, instead of {}.".format(*shares) in words_of(
+        "vectorized_access"
+    )

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from gemm_course import records
+from gemm_course import records, road
 from gemm_course.kernels import LADDER, b01_wmma, tiles_text
 from gemm_course.model import occupancy
 from gemm_course.model.formulas import document_003
@@ -19,7 +19,7 @@ from gemm_course.widgets import _owners, _quiz, _tiles
 from gemm_course.widgets._fragments import PADS, WIDTHS, draw_rows, held
 from lockstep import wavefronts
 from lockstep.limits import MAX_REGISTERS
-from tests.notebooks.builder import ROOT
+from tests.notebooks.builder import ROOT, source_of
 from tests.unmeasured import LADDER_TABLE, measured_stages
 
 SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 0}
@@ -28,14 +28,14 @@ WMMA = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "PAD": 8}
 
 def said_in(name: str) -> str:
     """The text of a notebook's source and of its questions, on one line."""
-    lines = (ROOT / "notebooks" / "source" / f"{name}.py").read_text("utf-8").splitlines()
-    questions = str(_quiz.questions(name[:2]))
+    lines = source_of(name).splitlines()
+    questions = str(_quiz.questions(name))
     return re.sub(r"\s+", " ", " ".join(line.removeprefix("#") for line in lines) + questions)
 
 
 @pytest.fixture
 def said_in_07() -> str:
-    return said_in("07_warp_tiles")
+    return said_in("warp_tiles")
 
 
 def profile(stage: str, **tiles: int):
@@ -104,7 +104,7 @@ def test_wavefronts_decide_and_not_the_way_there(said_in_07):
     usual = times[4, 8, "runs of four"]
     for rows, columns, elements in ((8, 4, "side by side"), (2, 16, "runs of four"), (16, 2, "runs of four")):
         assert times[rows, columns, elements] == pytest.approx(usual, rel=0.02)
-        assert f"{times[rows, columns, elements]:.2f}" in str(_quiz.questions("07")["eight"])
+        assert f"{times[rows, columns, elements]:.2f}" in str(_quiz.questions("warp_tiles")["eight"])
     old_store = 2e-9 * 4096**3 / profile("vectorized", **SQUARE).tflops
     assert times[2, 16, "side by side"] == pytest.approx(old_store, rel=0.01)
     assert "takes as long as `vectorized`" in said_in_07
@@ -145,7 +145,8 @@ def of_a_k_step(rows: int, columns: int, run: int) -> int:
 def test_wavefronts_of_all_layouts(said_in_07):
     for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
         counts = [of_a_k_step(rows, columns, run) for run in (8, 4)]
-        name = f"{rows} × {columns}{' (notebook 06)' if rows == 2 else ''}"
+        told = f" (notebook {road.notebook('vectorized_access').number})" if rows == 2 else ""
+        name = f"{rows} × {columns}{told}"
         assert f"| {name} | {counts[0]} | {counts[1]} |" in said_in_07
         for run, counted in zip((8, 4), counts):
             asked = [request(rows, columns, run, 128, array) for array in ("As", "Bs")]
@@ -161,7 +162,7 @@ def test_why_runs_of_four(said_in_07):
     reads, taken = [16 // min(run, 4) for run in runs], [of_a_k_step(4, 8, run) for run in runs]
     for run, read, count in zip(runs, reads, taken):
         assert f"| {run} | {read} | {count} |" in said_in_07
-    question = _quiz.questions("07")["four"]
+    question = _quiz.questions("warp_tiles")["four"]
     assert f"{_in_a_row(reads)} reads per k step" in str(question)
     assert f"'{_in_a_row(taken)}', 'right': True" in str(question)
     assert f"'16, 8, {taken[2]} and {taken[3]}'" in str(question)
@@ -287,7 +288,7 @@ def test_more_warps_do_not_help_warp_tiled(said_in_07):
 
 @pytest.fixture
 def said_in_08() -> str:
-    return said_in("08_tensor_cores")
+    return said_in("tensor_cores")
 
 
 SUSPECTS = ({"BK": 16}, {"PAD": 0}, {})  # X, Y and Z
@@ -410,7 +411,7 @@ def test_the_perfect_theft(said_in_08):
     ],
 )
 def test_the_theft_says_what_is_against_its_rules(products, told):
-    source = (ROOT / "notebooks" / "source" / "08_tensor_cores.py").read_text("utf-8")
+    source = source_of("tensor_cores")
     cell = source[source.index("step = 2.0**-23") :]
     cell = cell[: cell.index("# %%")].replace("[0.3 * step] * 16", products)
     names = {"adds": adds}
@@ -438,7 +439,7 @@ def test_how_much_faster(said_in_08):
 
 
 def test_the_parts_of_wmma_are_lines_of_it(said_in_08):
-    text = (ROOT / "notebooks" / "source" / "08_tensor_cores.py").read_text("utf-8")
+    text = source_of("tensor_cores")
     listing = {line.strip() for line in inspect.getsource(b01_wmma).splitlines()}
     parts = re.findall(r"# ```python\n(.*?)# ```", text, re.DOTALL)
     assert len(parts) == 3

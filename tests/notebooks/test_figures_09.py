@@ -6,11 +6,11 @@ from itertools import pairwise
 import pytest
 
 from gemm_course import records
-from gemm_course.checks.ch09.grouped_tile import grouped_tile
+from gemm_course.checks.notebooks.overlap.grouped_tile import grouped_tile
 from gemm_course.kernels import LADDER
 from gemm_course.profiles import recorded, verdict
 from gemm_course.widgets import _quiz
-from tests.notebooks.builder import ROOT
+from tests.notebooks.builder import source_of
 
 LARGE = {"BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "PAD": 4}
 STEPS = ("double_buffered", "async_copy", "read_ahead", "grouped_blocks")
@@ -18,8 +18,8 @@ STEPS = ("double_buffered", "async_copy", "read_ahead", "grouped_blocks")
 
 @pytest.fixture(scope="module")
 def said() -> str:
-    lines = (ROOT / "notebooks" / "source" / "09_overlap.py").read_text("utf-8").splitlines()
-    text = " ".join(line.removeprefix("#") for line in lines) + str(_quiz.questions("09"))
+    lines = source_of("overlap").splitlines()
+    text = " ".join(line.removeprefix("#") for line in lines) + str(_quiz.questions("overlap"))
     return re.sub(r"\s+", " ", text)
 
 

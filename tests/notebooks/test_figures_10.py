@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from gemm_course import records
-from gemm_course.checks.ch10.product_clocks import SHARE
+from gemm_course import records, road
+from gemm_course.checks.notebooks.mma_sync.product_clocks import SHARE
 from gemm_course.compiler import compiled
 from gemm_course.profiles import recorded, verdict
 from gemm_course.records.columns import ONE_CHANGE_COUNTS
@@ -19,7 +19,7 @@ SUSPECTS = ("mma_sync", "mma_swizzled", "mma_ring")  # X, Y, Z
 
 @pytest.fixture(scope="module")
 def said() -> str:
-    return said_in("10_mma_sync")
+    return said_in("mma_sync")
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,8 @@ def test_the_copies_of_a_thread(said):
 def test_why_the_roof_is_higher_on_registers(said, ladder):
     measured = recorded("mma_sync").measured
     roof = records.compute_roofs().set_index("unit")["tflops"]["mma FP16"]
-    assert f"That is {100 * roof / ladder.loc['mma_sync', 'cublas_tflops']:.0f} %, not 10.6's" in said
+    percent, exercise = 100 * roof / ladder.loc["mma_sync", "cublas_tflops"], road.number_of("product_clocks")
+    assert f"That is {percent:.0f} %, not {exercise}'s" in said
     assert f"({100 * (1 - measured['active_clocks'] / measured['clocks']):.0f} % of the launch here)" in said
     assert f"run at {roof * 1e3 / (528 * 4096 / 6):.2f} GHz" in said
     assert f"profile has {measured['clocks'] / measured['nanoseconds']:.2f}" in said

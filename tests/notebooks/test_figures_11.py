@@ -14,16 +14,16 @@ from gemm_course.profiles import recorded
 from gemm_course.widgets import _phases, _quiz
 from lockstep import EmulatorError, emulate
 from lockstep.intrinsics import tensor_map
-from tests.notebooks.builder import ROOT
+from tests.notebooks.builder import ROOT, source_of
 
 STAGES = ("mma_tma", "warp_specialised", "mma_sync", "wgmma_tma")  # P, Q, R, S
 
 
 @pytest.fixture(scope="module")
 def said() -> str:
-    lines = (ROOT / "notebooks" / "source" / "11_hopper.py").read_text("utf-8").splitlines()
+    lines = source_of("hopper").splitlines()
     return re.sub(
-        r"\s+", " ", " ".join(line.removeprefix("#") for line in lines) + str(_quiz.questions("11"))
+        r"\s+", " ", " ".join(line.removeprefix("#") for line in lines) + str(_quiz.questions("hopper"))
     )
 
 

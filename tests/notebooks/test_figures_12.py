@@ -5,26 +5,26 @@ import re
 import pytest
 
 from gemm_course import records
-from gemm_course.checks.ch12.best_width import best_width
-from gemm_course.checks.ch12.last_wave import last_wave
+from gemm_course.checks.notebooks.last_per_cent.best_width import best_width
+from gemm_course.checks.notebooks.last_per_cent.last_wave import last_wave
 from gemm_course.model.schedule import OVERLAPPED, PER_TILE, SCHEDULES, STREAM_K, schedule
 from gemm_course.profiles import recorded
 from gemm_course.widgets import _quiz
 from gemm_course.widgets._schedule import SIZES, draw
-from tests.notebooks.builder import ROOT
+from tests.notebooks.builder import ROOT, source_of
 
 
-def on_one_line(path: str) -> str:
-    lines = (ROOT / path).read_text("utf-8").splitlines()
+def on_one_line(text: str) -> str:
+    lines = text.splitlines()
     return re.sub(r"\s+", " ", " ".join(line.removeprefix("#") for line in lines))
 
 
 @pytest.fixture
 def said() -> str:
-    return on_one_line("notebooks/source/12_last_per_cent.py") + str(_quiz.questions("12"))
+    return on_one_line(source_of("last_per_cent")) + str(_quiz.questions("last_per_cent"))
 
 
-NOTES = on_one_line("gemm_course/kernels/NOTES.md")
+NOTES = on_one_line((ROOT / "gemm_course/kernels/NOTES.md").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Figures of notebook 12's second half, a kernel of one's own, against the records."""
 
-from pathlib import Path
-
 import pytest
 
 from gemm_course import own, records
@@ -9,10 +7,10 @@ from gemm_course.compiler import recorded
 from gemm_course.kernels import LADDER
 from gemm_course.model import GPUS, issue_ceiling
 from gemm_course.widgets import _tiles
+from tests.notebooks.builder import source_of
 from tests.own_kernel.edits import new_file
 
-SOURCE = Path(__file__).parents[2] / "notebooks" / "source" / "12_last_per_cent.py"
-TEXT = " ".join(SOURCE.read_text(encoding="utf-8").replace("\n# ", " ").split())
+TEXT = " ".join(source_of("last_per_cent").replace("\n# ", " ").split())
 
 
 def test_what_limits_the_stage_that_it_begins_as():
@@ -34,9 +32,7 @@ def test_what_a_second_kernel_costs():
 
 
 def test_the_edits_that_are_shown_are_those_that_are_tested(tmp_path):
-    shown = (
-        SOURCE.read_text(encoding="utf-8").split("takes four edits:")[1].split("# ```")[1].splitlines()[1:]
-    )
+    shown = source_of("last_per_cent").split("takes four edits:")[1].split("# ```")[1].splitlines()[1:]
     edited = new_file(tmp_path, "three_fused").read_text(encoding="utf-8").splitlines()
     lines = [line.removeprefix("# ") for line in shown if not line.startswith("# # ")]
     assert len(lines) == 6 and set(lines) <= set(edited)

@@ -159,7 +159,10 @@ CANNOT_BE_RIGHT = {
     "an unknown count": ('see.counts("wmma", (64,) * 3, loads=1)', "there is no count called loads"),
     "a size for a shape": ('see.counts("wmma", 64, global_load_requests=1)', r"three numbers, \(m, n, k\)"),
     "an unknown notebook": ('see.quiz("77")', "no questions on notebook '77'"),
-    "an unknown prediction": ('see.predict("00.nothing")', "no question '00.nothing'; there are 00"),
+    "an unknown prediction": (
+        'see.predict("welcome.nothing")',
+        "no question 'welcome.nothing'; there are welcome",
+    ),
     "no rows": ("see.grid(rows=0)", "rows must be from 1 to"),
     "called too early": ("see.owners([1, 2])", "Pass the function itself"),
 }
