@@ -90,18 +90,22 @@ def reads(TM, TN):
 # ### Exercise 05.4 · The outer product
 # *core · hard · the heart of this notebook · 20 minutes*
 #
-# The tiles are fetched for you, by threads that are numbered consecutively. Three pieces are missing: TM ×
-# TN results, their outer products, their store. Where `beta == 0`, do not read C. Blocks of (BN/TN) × (BM/TM)
-# threads, x along the columns; `ceil(n / BN)` × `ceil(m / BM)` blocks.
+# The tiles are fetched for you by `fetch`, a **device function**: a function that a kernel's threads call.
+# Three pieces are missing: TM × TN results, their outer products, their store. Where `beta == 0`, do not
+# read C. Blocks of (BN/TN) × (BM/TM) threads, x along the columns; `ceil(n / BN)` × `ceil(m / BM)` blocks.
 #
 # The checker wants TM + TN reads of shared memory for TM · TN multiply-adds, and the results in registers.
 # The shape of an array must be a constant for the compiler: a variable of the enclosing function, such as
-# `TM` or `THREADS`. `TM * TN` written inside the kernel does not count as one.
+# `TM`. `TM * TN` written inside the kernel does not count as one.
+
+
+# %%
+from gemm_course.checks.kits import make_fetch
 
 
 # %% id="ex-05-4"
 def make_outer(BM, BN, BK, TM, TN):
-    THREADS = BM * BN // (TM * TN)
+    fetch = make_fetch(BM, BN, BK, TM, TN)
 
     @cuda.jit
     def outer(m, n, k, alpha, A, B, beta, C):
@@ -120,12 +124,7 @@ def make_outer(BM, BN, BK, TM, TN):
         # # your code: TM by TN results, all zero
         ### END SOLUTION
         for k0 in range(0, k, BK):
-            for e in range(ty * (BN // TN) + tx, BM * BK, THREADS):
-                r, c = e // BK, e % BK
-                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
-            for e in range(ty * (BN // TN) + tx, BK * BN, THREADS):
-                r, c = e // BN, e % BN
-                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+            fetch(m, n, k, k0, A, B, As, Bs)
             cuda.syncthreads()
             ### BEGIN SOLUTION
             for p in range(BK):
@@ -253,45 +252,70 @@ check.draft_is_right(right)
 # "similar for As". A test with a BK that fits both would have found nothing.
 #
 # ### Exercise 05.2 · Slices for any tile
-# *core · medium · 15 minutes*
+# *core · hard · 15 minutes*
 #
-# Fill both tiles, for any BK. Kernel 5's slices are one way; any way that shares the work passes. Not a
-# kernel this time, but a **device function**: a function that kernels call. `cuda.jit(device=True)` makes
-# one; it can return something, and cannot be launched.
+# Copy your kernel from exercise 05.4 into the cell below and take the call of `fetch` out. Fill both tiles in
+# its place, by loops of your own, for **any** BK. From now on no line of the kernel is a gift. (But leave the
+# two barriers where they are.)
 #
-# The block has BN/TN threads along x and BM/TM along y. `As` is (BM, BK), `Bs` is (BK, BN); they begin at
-# column and row `k0` of A and B. Store every element **exactly once**, and a zero where a matrix has ended.
-# The kernel that calls your function has the barriers. (`row0` and `col0` are the *block's* first row and
-# column, as in exercise 05.4.)
+# Kernel 5's slices are one way; any way that shares the work among the threads passes. Store every element
+# of As and Bs **exactly once**, and a zero where a matrix has ended.
 
 
 # %% id="ex-05-2"
-def make_fetch(BM, BN, BK, TM, TN):
-    @cuda.jit(device=True)
-    def fetch(m, n, k, k0, A, B, As, Bs):
+### BEGIN SOLUTION
+def make_kernel(BM, BN, BK, TM, TN):
+    @cuda.jit
+    def kernel(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BM, BK), float32)
+        Bs = cuda.shared.array((BK, BN), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
-        ### BEGIN SOLUTION
-        for c in range(tx, BK, BN // TN):
-            for i in range(TM):
-                r = ty * TM + i
-                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
-        for r in range(ty, BK, BM // TM):
+        acc = cuda.local.array((TM, TN), float32)
+        a = cuda.local.array(TM, float32)
+        b = cuda.local.array(TN, float32)
+        for i in range(TM):
             for j in range(TN):
-                c = tx * TN + j
-                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
-        ### END SOLUTION
+                acc[i, j] = 0
+        for k0 in range(0, k, BK):
+            for c in range(tx, BK, BN // TN):
+                for i in range(TM):
+                    r = ty * TM + i
+                    As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
+            for r in range(ty, BK, BM // TM):
+                for j in range(TN):
+                    c = tx * TN + j
+                    Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+            cuda.syncthreads()
+            for p in range(BK):
+                for i in range(TM):
+                    a[i] = As[ty * TM + i, p]
+                for j in range(TN):
+                    b[j] = Bs[p, tx * TN + j]
+                for i in range(TM):
+                    for j in range(TN):
+                        acc[i, j] += a[i] * b[j]
+            cuda.syncthreads()
+        for i in range(TM):
+            for j in range(TN):
+                row, col = row0 + ty * TM + i, col0 + tx * TN + j
+                if row < m and col < n:
+                    C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
 
-    return fetch
+    return kernel
 
 
-check.slices(make_fetch)
+### STUB
+# make_kernel = None  # your code: begin with a copy of make_outer
+### END SOLUTION
+
+check.slices(make_kernel)
 
 # %% [markdown]
 # The picture of yours:
 
 # %%
-see.coverage(make_fetch)
+see.coverage(make_kernel)
 
 # %% [markdown]
 # What Kernel 5 has and the draft has not. (Two slips of the draft that a compiler refuses are fixed.)
@@ -414,7 +438,7 @@ see.tile_banks()
 # store of C should move 4 sectors per request. (Stores into the tiles may take two wavefronts: every element
 # is stored once and read 16 times.)
 #
-# Compute new shapes beside `THREADS`, as in 05.4: `BK + 1` written inside the kernel is no constant.
+# Compute new shapes beside `fetch`, outside the kernel: `BK + 1` written inside the kernel is no constant.
 
 
 # %% id="ex-05-5"
