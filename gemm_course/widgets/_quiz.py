@@ -44,9 +44,12 @@ def questions(notebook: str) -> dict[str, dict]:
 
 def quiz(notebook: str) -> None:
     """Ask the questions at the end of a chapter. ``notebook`` is its topic, such as "welcome"."""
-    for question in questions(notebook).values():
-        if question["part"] == "quiz":
-            ask(question)
+    _ask_part(notebook, "quiz")
+
+
+def recall(notebook: str) -> None:
+    """Ask the questions with which a chapter opens: about chapters before it, without looking back."""
+    _ask_part(notebook, "recall")
 
 
 def predict(name: str) -> None:
@@ -76,6 +79,12 @@ def ask(question: dict) -> None:
         },
         raw=True,
     )
+
+
+def _ask_part(notebook: str, part: str) -> None:
+    for question in questions(notebook).values():
+        if question["part"] == part:
+            ask(question)
 
 
 def _html(markdown: str) -> str:

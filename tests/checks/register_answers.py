@@ -421,7 +421,7 @@ PLACES = """for i in range(TM):
                 row, col = row0 + ty * TM + i, col0 + tx * TN + j
 """
 ONE_DIMENSION = (
-    ("    THREADS = BM * BN // (TM * TN)\n", "    THREADS = BM * BN // (TM * TN)\n    SIZE = TM * TN\n"),
+    ("    @cuda.jit\n", "    SIZE = TM * TN\n\n    @cuda.jit\n"),
     ("cuda.local.array((TM, TN), float32)", "cuda.local.array(SIZE, float32)"),
 )
 

@@ -2,14 +2,24 @@
 
 import numpy as np
 import pytest
-from numba import cuda
 
 from gemm_course import LADDER, check
 from gemm_course.checks.notebooks.thread_tiles_2d.draft_is_right import CASES
 from lockstep import emulate
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
-from tests.wrong_solutions.thread_tiles_2d import ADD, LINEAR, READ_A
+from tests.wrong_solutions.thread_tiles_2d import (
+    ADD,
+    FILL,
+    FILL_B,
+    IN_ORDER,
+    LINEAR,
+    LOOP_A,
+    READ_A,
+    READ_B,
+    STORE_A,
+    STORE_B,
+)
 
 GRID = [(TM, TN) for TM in (2, 4, 8, 16) for TN in (2, 4, 8, 16)]
 
@@ -42,67 +52,132 @@ def test_the_draft_is_right_where_bk_is_both_sides_of_the_block():
 # ---- other right answers -----------------------------------------------------------------------------------
 
 
-def fetch_with_while(BM, BN, BK, TM, TN):
+WITH_WHILE = f"""\
+            c = tx
+            while c < BK:
+                for i in range(TM):
+                    r = ty * TM + i
+                    {STORE_A}
+                c += BN // TN
+            r = ty
+            while r < BK:
+                for j in range(TN):
+                    c = tx * TN + j
+                    {STORE_B}
+                r += BM // TM"""
+HALF_AND_HALF = f"""\
+            tid, HALF = ty * (BN // TN) + tx, BM * BN // (TM * TN) // 2
+            if tid < HALF:
+                for e in range(tid, BM * BK, HALF):
+                    r, c = e // BK, e % BK
+                    {STORE_A}
+            else:
+                for e in range(tid - HALF, BK * BN, BM * BN // (TM * TN) - HALF):
+                    r, c = e // BN, e % BN
+                    {STORE_B}"""
+DOWN_THE_COLUMNS = f"""\
+            for e in range(tx * (BM // TM) + ty, BM * BK, BM * BN // (TM * TN)):
+                r, c = e % BM, e // BM
+                {STORE_A}
+            for e in range(tx * (BM // TM) + ty, BK * BN, BM * BN // (TM * TN)):
+                r, c = e % BK, e // BK
+                {STORE_B}"""
+IN_A_FUNCTION = """\
     @cuda.jit(device=True)
-    def fetch(rows, columns, depth, first, X, Y, tile_x, tile_y):
-        x, y = cuda.threadIdx.x, cuda.threadIdx.y
-        c = x
-        while c < BK:
-            for i in range(TM):
-                r = cuda.blockIdx.y * BM + y * TM + i
-                tile_x[y * TM + i, c] = X[r, first + c] if r < rows and first + c < depth else 0
-            c += BN // TN
-        r = y
-        while r < BK:
-            for j in range(TN):
-                c = cuda.blockIdx.x * BN + x * TN + j
-                tile_y[r, x * TN + j] = Y[first + r, c] if first + r < depth and c < columns else 0
-            r += BM // TM
-
-    return fetch
-
-
-def test_slices_with_other_names_and_loops_pass():
-    verdict = check.slices(fetch_with_while)
-    assert verdict.passed, str(verdict)
-
-
-def fetch_with_two_functions(BM, BN, BK, TM, TN):
-    @cuda.jit(device=True)
-    def fill(down, ends, matrix, first, tile, x, y, wide, high):
-        """Store the slices of one thread; down: they go on downwards, as those of B do."""
-        for s in range(y if down else x, BK, high if down else wide):
+    def fill(down, ends, matrix, first, tile, x, y):
+        for s in range(y if down else x, BK, BM // TM if down else BN // TN):
             for i in range(TN if down else TM):
                 r, c = (s, x * TN + i) if down else (y * TM + i, s)
                 row, col = first[0] + r, first[1] + c
-                tile[r, c] = matrix[row, col] if row < ends[0] and col < ends[1] else 0
+                tile[r, c] = matrix[row, col] if row < ends[0] and col < ends[1] else float32(0)
 
-    @cuda.jit(device=True)
-    def fetch(m, n, k, k0, A, B, As, Bs):
-        x, y = cuda.threadIdx.x, cuda.threadIdx.y
-        fill(False, (m, k), A, (cuda.blockIdx.y * BM, k0), As, x, y, BN // TN, BM // TM)
-        fill(True, (k, n), B, (k0, cuda.blockIdx.x * BN), Bs, x, y, BN // TN, BM // TM)
+    @cuda.jit
+"""
+TILES_FILLED = {
+    "as_it_stands": (),
+    "in_order": (IN_ORDER,),
+    "with_while": ((FILL, WITH_WHILE),),
+    "passes_rounded_up_and_guarded": (
+        (
+            f"{LOOP_A}\n                for",
+            "for s in range((BK + BN // TN - 1) // (BN // TN)):\n"
+            "                c = tx + s * (BN // TN)\n"
+            "                for",
+        ),
+        (
+            f"                    {STORE_A}",
+            f"                    if c < BK:\n                        {STORE_A}",
+        ),
+    ),
+    "half_of_the_block_for_each_tile": ((FILL, HALF_AND_HALF),),
+    "down_the_columns": ((FILL, DOWN_THE_COLUMNS),),
+    "in_a_function_of_its_own": (
+        ("    @cuda.jit\n", IN_A_FUNCTION),
+        (
+            FILL,
+            "            fill(False, (m, k), A, (row0, k0), As, tx, ty)\n"
+            "            fill(True, (k, n), B, (k0, col0), Bs, tx, ty)",
+        ),
+    ),
+    "other_names": (("As", "left"), ("Bs", "top"), ("tx", "x"), ("ty", "y")),
+    "bs_first": ((FILL, f"{FILL_B}\n{FILL.removesuffix(FILL_B)}".rstrip()),),
+    "as_transposed": (
+        ("As = cuda.shared.array((BM, BK), float32)", "As = cuda.shared.array((BK, BM), float32)"),
+        ("As[r, c] =", "As[c, r] ="),
+        (READ_A, "a[i] = As[p, ty * TM + i]"),
+    ),
+    "rows_padded": (
+        ("    @cuda.jit\n", "    WIDTH = BK + 1\n\n    @cuda.jit\n"),
+        ("As = cuda.shared.array((BM, BK), float32)", "As = cuda.shared.array((BM, WIDTH), float32)"),
+    ),
+    "columns_of_bs_in_another_order": (
+        ("Bs[r, c] =", "Bs[r, c // TN + c % TN * (BN // TN)] ="),
+        (READ_B, "b[j] = Bs[p, tx + j * (BN // TN)]"),
+    ),
+    "columns_spread_out": (
+        ("c = tx * TN + j", "c = tx + j * (BN // TN)"),
+        (READ_B, "b[j] = Bs[p, tx + j * (BN // TN)]"),
+        ("col0 + tx * TN + j", "col0 + tx + j * (BN // TN)"),
+    ),
+    "one_array_for_both_tiles": (
+        ("    @cuda.jit\n", "    SIZE = BK * (BM + BN)\n\n    @cuda.jit\n"),
+        ("As = cuda.shared.array((BM, BK), float32)", "S = cuda.shared.array(SIZE, float32)"),
+        ("        Bs = cuda.shared.array((BK, BN), float32)\n", ""),
+        ("As[r, c]", "S[r * BK + c]"),
+        ("Bs[r, c]", "S[BM * BK + r * BN + c]"),
+        ("As[ty * TM + i, p]", "S[(ty * TM + i) * BK + p]"),
+        ("Bs[p, tx * TN + j]", "S[BM * BK + p * BN + tx * TN + j]"),
+    ),
+}
 
-    return fetch
 
-
-def test_slices_that_only_call_other_functions_pass():
-    verdict = check.slices(fetch_with_two_functions)
+@pytest.mark.many(one_in=3)
+@pytest.mark.parametrize("name", TILES_FILLED)
+def test_another_way_to_fill_the_tiles_passes(name):
+    verdict = verdict_of(changed(solution("slices"), *TILES_FILLED[name]))
     assert verdict.passed, str(verdict)
 
 
-def test_linear_fetching_fills_both_tiles_as_well():
-    rows = "            for i in range(TM):\n                r = ty * TM + i\n"
-    loop_a = (
-        f"for c in range(tx, BK, BN // TN):\n{rows}",
-        "for e in range(ty * (BN // TN) + tx, BM * BK, BM * BN // (TM * TN)):\n"
-        "            r, c = e // BK, e % BK\n",
+@pytest.mark.parametrize(("changes", "words"), [((), "moves 32 sectors"), ((IN_ORDER,), "moves 4 sectors")])
+def test_the_verdict_tells_what_a_load_of_b_costs(changes, words):
+    verdict = verdict_of(changed(solution("slices"), *changes))
+    assert words in verdict.message and verdict.passed
+    assert ("check.coalesced_b" in verdict.message) == ("32" in words)
+
+
+def test_tiles_of_another_layout_are_counted_as_well():
+    twice = (
+        *TILES_FILLED["as_transposed"],
+        ("As[c, r] =", "As[c, r] = float32(0)\n                    As[c, r] ="),
     )
-    columns = ("c = tx * TN + j", "c = tx + j * (BN // TN)")
-    both = changed(solution("slices"), loop_a, ("    As[r, c] =", "As[r, c] ="), columns, *LINEAR)
-    verdict = verdict_of(both)
-    assert verdict.passed, str(verdict)
-    assert "fill `Bs` alone" in str(verdict_of(both.replace("check.slices", "check.coalesced_b")))
+    assert (
+        "Each element must be stored exactly once" in verdict_of(changed(solution("slices"), *twice)).message
+    )
+    flat = changed(solution("slices"), *TILES_FILLED["one_array_for_both_tiles"])
+    twice = changed(
+        flat, ("S[r * BK + c] =", "S[r * BK + c] = float32(0)\n                    S[r * BK + c] =")
+    )
+    assert "Store each exactly once" in verdict_of(twice).message
 
 
 @pytest.mark.parametrize("changes", [(), LINEAR])
@@ -113,8 +188,16 @@ def test_there_is_more_than_one_way_to_coalesce_b(changes):
 
 
 PRODUCTS = f"    for j in range(TN):\n                        {ADD}"
+LOOPS_IN_THE_KERNEL = (
+    ("    fetch = make_fetch(BM, BN, BK, TM, TN)\n", "    THREADS = BM * BN // (TM * TN)\n"),
+    (
+        "            fetch(m, n, k, k0, A, B, As, Bs)",
+        IN_ORDER[1].replace("BM * BN // (TM * TN)", "THREADS"),
+    ),
+)
 OUTER = {
     "as_it_stands": (),
+    "loops_in_the_kernel": LOOPS_IN_THE_KERNEL,
     "columns_spread_out": (
         ("Bs[p, tx * TN + j]", "Bs[p, tx + j * (BN // TN)]"),
         ("col0 + tx * TN + j", "col0 + tx + j * (BN // TN)"),

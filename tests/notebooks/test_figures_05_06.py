@@ -12,6 +12,7 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import compiled, records
+from gemm_course.checks.kits import make_fetch
 from gemm_course.figures.wavefronts import served
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import Stage
@@ -289,7 +290,7 @@ def test_what_05_says_of_the_learners_reads(exercise, changes, loads, tmp_path):
     cell = changed(solution(exercise), *changes, (f"check.{exercise}(", "made = ("))
     path = tmp_path / "cell.py"
     path.write_text(cell, encoding="utf-8")
-    names = {"cuda": cuda, "float32": float32, "unroll": unroll}
+    names = {"cuda": cuda, "float32": float32, "unroll": unroll, "make_fetch": make_fetch}
     exec(compile(cell, path, "exec"), names)
     assert Counter(opcodes(names["made"](**DOCUMENT), r"\bLDS[.\w]*")) == loads
     said = words_of("thread_tiles_2d")

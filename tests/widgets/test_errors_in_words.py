@@ -127,6 +127,7 @@ LEARNERS = {
     "no loads": (lambda: see.scatter(no_loads_yet), "No thread loads an element of `A`"),
     "a computed size": (lambda: see.scatter(of_computed_size), r"`BM \+ PAD` is computed inside the kernel"),
     "a typo in fetch": (lambda: see.coverage(fetching_with_a_typo), r"rwo is not defined.*= A\[rwo, 0\]"),
+    "not written yet": (lambda: see.coverage(None), "Nothing to draw yet"),
     "another's factory": (lambda: see.coverage(no_layout_yet), r"must take \(BM, BN, BK, TM, TN\); yours"),
 }
 

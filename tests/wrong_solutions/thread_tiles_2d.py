@@ -35,7 +35,41 @@ LOOP_A, LOOP_B = "for c in range(tx, BK, BN // TN):", "for r in range(ty, BK, BM
 GUARD_A, GUARD_B = "row0 + r < m and k0 + c < k", "k0 + r < k and col0 + c < n"
 STORE_A = f"As[r, c] = A[row0 + r, k0 + c] if {GUARD_A} else float32(0)"
 STORE_B = f"Bs[r, c] = B[k0 + r, col0 + c] if {GUARD_B} else float32(0)"
-CORNER = "cuda.blockIdx.y * BM, cuda.blockIdx.x * BN"
+
+
+READ_A, READ_B, ADD = "a[i] = As[ty * TM + i, p]", "b[j] = Bs[p, tx * TN + j]", "acc[i, j] += a[i] * b[j]"
+SYNC, STEPS, GUARD = (
+    "            cuda.syncthreads()\n",
+    "            for p in range(BK):",
+    "if row < m and col < n:",
+)
+
+FILL_B = f"""\
+            {LOOP_B}
+                for j in range(TN):
+                    c = tx * TN + j
+                    {STORE_B}"""
+FILL = f"""\
+            {LOOP_A}
+                for i in range(TM):
+                    r = ty * TM + i
+                    {STORE_A}
+{FILL_B}"""
+# Another right way: elements in the order in which they lie, shared among consecutive threads.
+IN_ORDER = (
+    FILL,
+    f"""\
+            for e in range(ty * (BN // TN) + tx, BM * BK, BM * BN // (TM * TN)):
+                r, c = e // BK, e % BK
+                {STORE_A}
+            for e in range(ty * (BN // TN) + tx, BK * BN, BM * BN // (TM * TN)):
+                r, c = e // BN, e % BN
+                {STORE_B}""",
+)
+OF_THE_KIT = (
+    ("    @cuda.jit\n", "    fetch = make_fetch(BM, BN, BK, TM, TN)\n\n    @cuda.jit\n"),
+    (FILL, "            fetch(m, n, k, k0, A, B, As, Bs)"),
+)
 
 
 def slices() -> dict[str, Wrong]:
@@ -43,7 +77,30 @@ def slices() -> dict[str, Wrong]:
         return (LOOP_A, f"for c in {a}:"), (LOOP_B, f"for r in {b}:")
 
     mistakes = {
+        "the_kit": ("the kernel calls `fetch`", *OF_THE_KIT),
+        "the_kit_for_bs_alone": (
+            "still filled by the kit",
+            OF_THE_KIT[0],
+            (FILL_B, "            fetch(m, n, k, k0, A, B, As, Bs)"),
+            ("fetch", "load_tiles"),
+            ("make_load_tiles", "make_fetch"),
+        ),
         "the_draft": ("This is the draft", *loops("range(tx, tx + 1)", "range(ty, ty + 1)")),
+        "rounded_down": (
+            "passes over As are rounded down",
+            *loops("range(tx, BK // (BN // TN) * (BN // TN), BN // TN)", "range(ty, BK, BM // TM)"),
+        ),
+        "passes_rounded_down": (
+            "passes over Bs are rounded down",
+            (LOOP_B, "for s in range(BK // (BM // TM)):\n                r = ty + s * (BM // TM)"),
+        ),
+        "rounded_up_without_a_guard": (
+            "in the last pass more threads store than there are columns left",
+            (
+                LOOP_A,
+                "for s in range((BK + BN // TN - 1) // (BN // TN)):\n                c = tx + s * (BN // TN)",
+            ),
+        ),
         "strides_exchanged": (
             "columns of As go on in steps of `BM // TM`",
             *loops("range(tx, BK, BM // TM)", "range(ty, BK, BN // TN)"),
@@ -55,8 +112,6 @@ def slices() -> dict[str, Wrong]:
         "begins_at_zero": ("start at 0", *loops("range(0, BK, BN // TN)", "range(0, BK, BM // TM)")),
         "everybody_fetches_all": ("all columns of As", (LOOP_A, "for c in range(BK):")),
         "all_rows_of_b": ("all rows of Bs", (LOOP_B, "for r in range(BK):")),
-        "a_kernel": ("not launched: write `@cuda.jit(device=True)`", ("@cuda.jit(device=True)", "@cuda.jit")),
-        "plain_function": ("Put `@cuda.jit(device=True)` above it", ("    @cuda.jit(device=True)\n", "")),
         "steps_of_one": ("steps of 1", *loops("range(tx, BK)", "range(ty, BK)")),
         "stride_of_as_is_a_slice": (
             "columns of As go on in steps of TM",
@@ -66,30 +121,69 @@ def slices() -> dict[str, Wrong]:
             "rows of Bs go on in steps of TN",
             (LOOP_B, "for r in range(ty, BK, TN):"),
         ),
-        "one_thread_fetches_all": (
+        "axes_exchanged_in_as": (
+            "In As tx and ty are swapped",
+            (LOOP_A, "for c in range(ty, BK, BM // TM):"),
+            ("r = ty * TM + i", "r = tx * TM + i"),
+        ),
+        "axes_exchanged_in_bs": (
+            "In Bs tx and ty are swapped",
+            (LOOP_B, "for r in range(tx, BK, BN // TN):"),
+            ("c = tx * TN + j", "c = ty * TN + j"),
+        ),
+        "sizes_exchanged_in_as": ("TM and TN are swapped in As", ("r = ty * TM + i", "r = ty * TN + i")),
+        "sizes_exchanged_in_bs": (
+            "TM and TN are swapped in Bs",
+            (
+                f"{LOOP_B}\n                for j in range(TN)",
+                f"{LOOP_B}\n                for j in range(TM)",
+            ),
+            ("c = tx * TN + j", "c = tx * TM + j"),
+        ),
+        "one_thread_fetches_as": (
             "while the other threads wait",
-            (LOOP_A, "if tx or ty:\n            return\n        for c in range(BK):"),
-            ("for i in range(TM):", "for i in range(BM):"),
-            ("r = ty * TM + i", "r = i"),
-            (LOOP_B, "for r in range(BK):"),
-            ("for j in range(TN):", "for j in range(BN):"),
-            ("c = tx * TN + j", "c = j"),
+            (LOOP_A, "for c in range(BK if tx + ty == 0 else 0):"),
+            (
+                "i in range(TM):\n                    r = ty * TM + i",
+                "r in range(BM):\n                    pass",
+            ),
+        ),
+        "a_row_of_threads_fetches_both": (
+            "only 4 of the block's 16 threads",
+            (LOOP_A, "for c in range(tx, BK if ty == 0 else 0, BN // TN):"),
+            (
+                "i in range(TM):\n                    r = ty * TM + i",
+                "r in range(BM):\n                    pass",
+            ),
+            (LOOP_B, "for r in range(BK if ty == 0 else 0):"),
         ),
         "a_slice_of_all": (
             "Every thread stores all of `As`",
-            (LOOP_A, f"As[:] = A[row0, k0]\n        {LOOP_A.replace('BK', '0')}"),
+            (LOOP_A, f"As[:] = A[row0, k0]\n            {LOOP_A.replace('BK', '0')}"),
         ),
-        "row0_by_bn": ("`row0 = cuda.blockIdx.y * BM`", ("blockIdx.y * BM", "blockIdx.y * BN")),
+        "row0_by_bn": ("`row0 = cuda.blockIdx.y * BM`", ("cuda.blockIdx.y * BM", "cuda.blockIdx.y * BN")),
         "one_element_a_slice": (
             "only the first element",
-            ("range(TM)", "range(1)"),
-            ("range(TN)", "range(1)"),
+            (f"{LOOP_A}\n                for i in range(TM)", f"{LOOP_A}\n                for i in range(1)"),
+            (f"{LOOP_B}\n                for j in range(TN)", f"{LOOP_B}\n                for j in range(1)"),
         ),
         "barrier_in_the_loop": (
             "barrier inside a loop or a branch",
-            (STORE_A, f"{STORE_A}\n            cuda.syncthreads()"),
+            (STORE_A, f"{STORE_A}\n                cuda.syncthreads()"),
         ),
-        "barrier_at_the_end": ("Leave it out", (STORE_B, f"{STORE_B}\n        cuda.syncthreads()")),
+        "barrier_in_a_guard": (
+            "stay where they were",
+            (
+                f"{STORE_B}\n            cuda.syncthreads()",
+                f"{STORE_B}\n            if tx < BK:\n                cuda.syncthreads()",
+            ),
+        ),
+        "a_barrier_more": (
+            "More than 2 barriers",
+            (FILL_B, f"            cuda.syncthreads()\n{FILL_B}"),
+        ),
+        "second_barrier_missing": ("second barrier", (f"{ADD}\n{SYNC}", f"{ADD}\n")),
+        "first_barrier_missing": ("first barrier", (f"{SYNC}{STEPS}", STEPS)),
         "k_of_a_unguarded": ("`k0 + c < k` is missing", (GUARD_A, "row0 + r < m")),
         "k_of_b_unguarded": ("`k0 + r < k` is missing", (GUARD_B, "col0 + c < n")),
         "m_unguarded": ("does not look at `m`", (GUARD_A, "k0 + c < k")),
@@ -98,23 +192,18 @@ def slices() -> dict[str, Wrong]:
         "one_too_far_along_n": ("one element too far along n", ("col0 + c < n", "col0 + c <= n")),
         "no_zeros": (
             "nothing is stored into `As`",
-            (STORE_A, f"if {GUARD_A}:\n                    As[r, c] = A[row0 + r, k0 + c]"),
-            (STORE_B, f"if {GUARD_B}:\n                    Bs[r, c] = B[k0 + r, col0 + c]"),
+            (STORE_A, f"if {GUARD_A}:\n                        As[r, c] = A[row0 + r, k0 + c]"),
+            (STORE_B, f"if {GUARD_B}:\n                        Bs[r, c] = B[k0 + r, col0 + c]"),
         ),
-        "cleared_first": ("by the same thread", (STORE_A, f"As[r, c] = 0\n                {STORE_A}")),
+        "cleared_first": ("by the same thread", (STORE_A, f"As[r, c] = 0\n                    {STORE_A}")),
         "everybody_clears": (
             "Every thread clears the whole tile",
-            (LOOP_A, f"As[:] = 0\n        {LOOP_A}"),
+            (LOOP_A, f"As[:] = 0\n            {LOOP_A}"),
         ),
         "k0_left_out": ("`k0` is left out", ("A[row0 + r, k0 + c]", "A[row0 + r, c]")),
         "row0_left_out": ("begin at `row0`", ("A[row0 + r,", "A[r,")),
         "row_guarded_in_the_tile": ("as in `r < m`", (GUARD_A, "r < m and k0 + c < k")),
         "rows_of_kernel5": ("All threads load the same TM rows", ("A[row0 + r,", "A[row0 + i,")),
-        "block_left_out": ("place is left out", (CORNER, "0, 0")),
-        "block_axes_exchanged": (
-            "x and y are swapped",
-            (CORNER, "cuda.blockIdx.x * BM, cuda.blockIdx.y * BN"),
-        ),
         "block_in_the_tile": ("every block has tiles of its own", ("As[r, c] =", "As[row0 + r, c] =")),
         "ends_exchanged": (
             "`m` and `k` are swapped in the guard of A",
@@ -123,16 +212,41 @@ def slices() -> dict[str, Wrong]:
         "slices_of_numpy": (
             "Numba does not assign an array, here the array A, to a part of one",
             (
-                f"for i in range(TM):\n                r = ty * TM + i\n                {STORE_A}",
+                f"for i in range(TM):\n                    r = ty * TM + i\n                    {STORE_A}",
                 "first, last = ty * TM, ty * TM + TM\n"
-                "            As[first:last, c] = A[row0 + first : row0 + last, k0 + c]",
+                "                As[first:last, c] = A[row0 + first : row0 + last, k0 + c]",
             ),
         ),
-        "indices_of_the_tile_exchanged": ("As is (BM, BK)", ("As[r, c] =", "As[c, r] =")),
+        "indices_of_the_tile_exchanged": (
+            "wrong row and column of As. Are its two indices swapped",
+            ("As[r, c] =", "As[c, r] ="),
+        ),
         "only_a": ("Nothing is stored into `Bs`", (LOOP_B, "for r in range(0):")),
+        "reads_of_the_next_thread": ("columns of Bs from `tx + j`", (READ_B, "b[j] = Bs[p, tx + j]")),
+        "no_guard": ("There is no guard", (GUARD, "if True:")),
+        "a_float64": ("float64", (STORE_A, STORE_A.replace("float32(0)", "0.0"))),
     }
-    called = {"no_factory": ("is the device function itself", "make_fetch(16, 16, 8, 4, 4)")}
-    return altered("slices", mistakes) | passing("slices", called)
+    in_order = {
+        "bk_for_bn_in_bs": ("wrong row and column of Bs", ("e // BN, e % BN", "e // BK, e % BK")),
+        "stride_of_the_width": (
+            "elements of Bs are shared among threads numbered consecutively, but",
+            ("BK * BN, BM * BN // (TM * TN)", "BK * BN, BN // TN"),
+        ),
+        "no_loop": (
+            "There is no loop over As",
+            ("BM * BK, BM * BN // (TM * TN)", "ty * (BN // TN) + tx + 1"),
+        ),
+        "elements_rounded_down": (
+            "no multiple of the number of threads",
+            ("BM * BK, BM", "BM * BK // (BM * BN // (TM * TN)) * (BM * BN // (TM * TN)), BM"),
+        ),
+    }
+    called = {"kernel_itself": ("is the kernel itself", "make_kernel(16, 16, 8, 4, 4)")}
+    return (
+        altered("slices", mistakes)
+        | altered("slices", in_order, first=(IN_ORDER,))
+        | passing("slices", called)
+    )
 
 
 def coalesced_b() -> dict[str, Wrong]:
@@ -198,7 +312,8 @@ def coalesced_b() -> dict[str, Wrong]:
     return altered("coalesced_b", mistakes) | altered("coalesced_b", linear, first=LINEAR)
 
 
-# Another right answer to 05.3: elements in the order in which they lie, shared among consecutive threads.
+# Another right answer to ``coalesced_b``: elements in the order in which they lie, shared among consecutive
+# threads.
 LINEAR = (
     (LOOP_B, "tid = ty * (BN // TN) + tx\n        for e in range(tid, BK * BN, BM * BN // (TM * TN)):"),
     (
@@ -208,7 +323,6 @@ LINEAR = (
     (f"    {STORE_B}", STORE_B),
 )
 
-READ_A, READ_B, ADD = "a[i] = As[ty * TM + i, p]", "b[j] = Bs[p, tx * TN + j]", "acc[i, j] += a[i] * b[j]"
 OWN = "acc = cuda.local.array((TM, TN), float32)"
 PLACE = "row, col = row0 + ty * TM + i, col0 + tx * TN + j"
 ALL_ZERO = "for i in range(TM):\n            for j in range(TN):\n                acc[i, j] = 0"
@@ -219,11 +333,6 @@ STORE_ALL = f"""\
                 {PLACE}
                 if row < m and col < n:
                     {STORE}"""
-SYNC, STEPS, GUARD = (
-    "            cuda.syncthreads()\n",
-    "            for p in range(BK):",
-    "if row < m and col < n:",
-)
 
 
 def skipping(condition: str) -> tuple[str, str]:

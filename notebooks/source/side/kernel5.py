@@ -85,18 +85,17 @@ see.tile_banks()
 
 # %% [markdown] tags=["thought"]
 # Three: As with 1, 2 or 3 words. The warp's two rows of threads read 8 rows of As apart, 8 · (16 + padding)
-# words, and that must not be a multiple of 32. With 4 or 8 words it is one again. Padding behind
-# the rows cannot cure Bs, whose words lie all in one row. Padding inside the row can: column c at
-# `c + c // 32`.
+# words, and that must not be a multiple of 32. With 4 or 8 words it is one again. Padding behind the rows
+# cannot cure Bs, whose words lie all in one row. Padding inside the row can: column c at `c + c // 32`.
 
 # %% [markdown]
 # ### Exercise [[no_conflicts]] · Conflict-free
 # *stretch · hard · 17 minutes*
 #
 # The cell below has a right answer to [[outer_product]]. Fix both conflicts, and take its last line away.
-# What padding behind a row cannot do must be done by something else that can move. Every **read** of As and of Bs should
-# take one wavefront, and a store of C should move 4 sectors per request. (Stores into the tiles may take two
-# wavefronts: every element is stored once and read 16 times.)
+# What padding behind a row cannot do must be done by something else that can move. Every **read** of As and
+# of Bs should take one wavefront, and a store of C should move 4 sectors per request. (Stores into the tiles
+# may take two wavefronts: every element is stored once and read 16 times.)
 #
 # Compute new shapes beside `THREADS`: `BK + 1` written inside the kernel is no constant.
 
@@ -215,12 +214,13 @@ see.fold(
 # both.
 #
 # It is not fewer instructions: the faster kernels issue *more* per multiply-add: 1.26, 1.35, 1.36. Nor is it
-# shared memory alone. That is busy in 77, 47 and 72 % of the clocks, and v04, at 72 %, beats the kernel at
-# 47 %. What falls all the way is the **waiting** for global memory (c): 23, 15 and 7 % of a warp's time.
+# shared memory alone. That is busy in 77, 47 and 72 % of the clocks, and v04, at 72 %, beats the kernel at 47
+# %. What falls all the way is the **waiting** for global memory (c): 23, 15 and 7 % of a warp's time.
 #
 # Two things are in this wait. Kernel 5 and the spread kernel spill 48 and 16 bytes, and reading them back
-# counts as well. Without that it is 20, 10 and 6.5 %. For the rest: a thread of v04 asks for all 16 elements before it stores the first. The other two ask for 8, wait, store,
-# and ask for 8 more: their loops begin at `tx` and `ty`, so the compiler cannot know how often they run.
+# counts as well. Without that it is 20, 10 and 6.5 %. For the rest: a thread of v04 asks for all 16 elements
+# before it stores the first. The other two ask for 8, wait, store, and ask for 8 more: their loops begin at
+# `tx` and `ty`, so the compiler cannot know how often they run.
 #
 # ([Dispatch](glossary.md#dispatch), n: an instruction is ready, but is held back from its unit. Why this wait
 # does not fall, no measurement says.)

@@ -41,7 +41,7 @@ def outer_product(make_outer):
     )
 
 
-def _geometry(tiles: Tiles) -> Geometry:
+def geometry(tiles: Tiles) -> Geometry:
     return Geometry(tiles.threads, "columns", (tiles.TM, tiles.TN))
 
 
@@ -208,8 +208,12 @@ def _places_swapped(tiles: Tiles, q: Problem) -> np.ndarray:
 
 
 def _before_numbers(trials: Sequence[GemmTrial]) -> None:
-    """Refuse swapped names of x and y, and one guard for all results, before the numbers mislead."""
-    trial = trials[0]
+    check_axes(trials[0])
+    check_the_guard(trials[0])
+
+
+def check_axes(trial: GemmTrial) -> None:
+    """Refuse swapped names of x and y before the numbers mislead."""
     line = _axes_swapped_in(trial.kernel)
     if line and not trial.right:
         raise Refused(
@@ -217,10 +221,9 @@ def _before_numbers(trials: Sequence[GemmTrial]) -> None:
             "across, and `ty` is `cuda.threadIdx.y`.",
             line_at(trial.kernel, line),
         )
-    _check_the_guard(trial)
 
 
-def _check_the_guard(trial: GemmTrial) -> None:
+def check_the_guard(trial: GemmTrial) -> None:
     """Refuse a guard that tests the first element of a thread's tile, and stores all of them.
 
     Beside a C with little padding it looks like `<=`, so this one has room for a thread's tile.
@@ -336,7 +339,7 @@ LESSONS = (
 )
 FACTORY = GemmFactory(
     tiles=TILES,
-    geometry=_geometry,
+    geometry=geometry,
     likely=likely,
     lessons=LESSONS,
     in_registers=True,

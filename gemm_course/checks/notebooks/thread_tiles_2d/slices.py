@@ -1,70 +1,161 @@
-"""Checks ``slices``: Kernel 5's fetching, with strided loops that cover tiles of any depth."""
+"""Checks ``slices``: a whole kernel whose own loops fill its tiles, of any depth."""
 
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise
-from gemm_course.checks.engines.coverage import (
-    Coverage,
-    CoverageSlip,
-    Fetched,
-    counts_of,
-    fetch,
-    situations,
-)
+from gemm_course.checks.core import Refused, call, exercise, kernel_of
+from gemm_course.checks.engines.coverage import Coverage, Fetched, situations
+from gemm_course.checks.engines.coverage_in_kernels import filled, hold_tiles
+from gemm_course.checks.engines.gemm import GEMM, GemmTrial, try_on
+from gemm_course.checks.engines.lessons import no_number_beside
+from gemm_course.checks.engines.problem import Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
+from gemm_course.checks.kits import make_fetch
+from gemm_course.checks.notebooks.thread_tiles_2d import outer_product
+from gemm_course.checks.notebooks.thread_tiles_2d.slice_slips import AXES_SWAPPED, SLIPS
+from lockstep import Finding
 
-# Blocks have 4 × 4, 8 × 8, 8 × 4 or 4 × 8 threads (x, y), and BK is above, at and below these numbers.
-TILES = tile_choices(
+# Blocks have from 4 × 4 to 8 × 8 threads (x, y), and BK is above, at and below these numbers. With
+# 10, which no number of threads divides, a loop that is rounded down leaves other holes than the draft.
+SHAPES = tile_choices(
     "BM BN BK TM TN",
     (16, 16, 8, 4, 4),
+    (16, 16, 10, 4, 4),
     (16, 32, 16, 2, 4),
     (16, 16, 4, 4, 4),
     (16, 32, 16, 4, 4),
     (32, 16, 12, 4, 4),
     (16, 16, 2, 4, 4),
-    (16, 32, 4, 4, 4),
+    (16, 32, 4, 4, 8),
+    # The 80 elements of As are no multiple of the 24 threads.
+    (8, 24, 10, 2, 4),
 )
+# With so many of them all launches of `situations` are tried, else only the last.
+FULLY = 2
+TILES = outer_product.TILES
+DOCUMENT = Tiles(BM=128, BN=128, BK=16, TM=8, TN=8)
+# A request of 32 neighbours moves this many sectors.
+FEWEST = 4
+# A thread may store this many times its share of a pair of tiles: half of the block may fill each.
+SHARES = 2
 
 
 @exercise(
-    start="fill As first: a loop over this thread's columns `c`, and in it one over its TM rows.",
+    start="copy your `make_outer` into this cell, take the call of `fetch` out, and fill As in its place: a "
+    "loop over this thread's columns `c`, and in it one over its TM rows.",
     hints=(
         "Thread `(tx, ty)` fetches rows `ty * TM` to `ty * TM + TM - 1` of As, as many as it computes. Its "
         "columns are `tx`, and then as far on as there are threads along x.",
         "`for c in range(tx, BK, BN // TN):` runs over this thread's columns of As; "
         "`for r in range(ty, BK, BM // TM):` over its rows of Bs.",
-        "`As[ty * TM + i, c]` takes `A[row0 + ty * TM + i, k0 + c]`, with `row0 = cuda.blockIdx.y * BM`, and "
-        "a zero where that is past m or past k.",
+        "`As[ty * TM + i, c]` takes `A[row0 + ty * TM + i, k0 + c]`, and a zero where that is past m or past "
+        "k.",
     ),
 )
-def slices(make_fetch):
-    """A factory (BM, BN, BK, TM, TN) of device functions that fill As and Bs in slices, as Kernel 5 does."""
-    coverage = Coverage(tiles=TILES, arrays=("As", "Bs"), slips=SLIPS, on_values=_on_values)
-    tried = coverage.prove(make_fetch)
-    _check_shared_out(fetch(coverage.function(make_fetch, TILES[0]), TILES[0], *situations(TILES[0])[0]))
+def slices(make_kernel):
+    """A factory (BM, BN, BK, TM, TN) of GEMM kernels that fill As and Bs by loops of their own."""
+    proof = replace(FACTORY, before_numbers=partial(_tiles_first, make_kernel)).prove(make_kernel)
+    _check_shared_out(make_kernel)
     return (
-        f"{tried} pairs of tiles, BK from 2 to 16 with 4 and 8 threads along each side: every element of As "
-        "and Bs is stored exactly once, with zeros where the matrices have ended."
+        f"Right on {proof.problems} problems, and {len(SHAPES)} pairs of tiles, BK from 2 to 16 with 4 to 8 "
+        "threads along each side: every element of As and Bs is stored exactly once, with zeros where the "
+        f"matrices have ended. {_cost(make_kernel(*DOCUMENT))} {proof.registers}"
     )
 
 
-def _check_shared_out(done: Fetched) -> None:
-    """Refuse a tile that one thread fetches alone."""
-    for array, stores in done.stores.items():
-        if len({store.thread for store in stores}) == 1:
-            raise Refused(
-                f"Every element of `{array}` is right, but {done.thread(stores[0].thread)} stores all of "
-                "them while the other threads wait. Share them among the threads of the block.",
-                done.about,
-            )
+def _cost(kernel: Any) -> str:
+    """Return in a sentence what a load of B costs with the document's tiles."""
+    geometry, whole = outer_product.geometry(DOCUMENT), Problem(*DOCUMENT.block_tile)
+    trial = try_on(kernel, geometry, whole, tiles=DOCUMENT)
+    sectors = trial.sectors("load", "B") / trial.total("requests", "load", "B")
+    counted = f"With 128 × 128 × 16 tiles a load of B moves {sectors:g} sectors per request"
+    if sectors <= FEWEST:
+        return f"{counted}, the fewest there can be."
+    return (
+        f"{counted}, where {FEWEST} are enough: neighbours in x fetch elements of B that lie apart. "
+        "`check.coalesced_b` is about that."
+    )
 
 
-# ---- the right places, other elements ----------------------------------------------------------------------
+# ---- whose loops they are ----------------------------------------------------------------------------------
+
+
+def _refuse_the_kit(trial: GemmTrial) -> None:
+    called = _calls_the_kit(trial.kernel, set())
+    if called:
+        raise Refused(
+            f"The tiles are still filled by the kit: the kernel calls `{called}`. Take the call out, and "
+            "write two loops of your own in its place, one that fills As and one that fills Bs.",
+            next((call.where for call in trial.written.calls(called)), ""),
+        )
+
+
+def _calls_the_kit(function: Any, seen: set) -> str:
+    """Return by which name a kernel, or a device function that it calls, uses the kit's function, or ""."""
+    used = inspect.getclosurevars(function.py_func)
+    for name, value in {**used.globals, **used.nonlocals}.items():
+        if not hasattr(value, "py_func") or value in seen:
+            continue
+        if value.py_func.__code__.co_filename == make_fetch.__code__.co_filename:
+            return name
+        seen.add(value)
+        if deeper := _calls_the_kit(value, seen):
+            return deeper
+    return ""
+
+
+# ---- the tiles ---------------------------------------------------------------------------------------------
+
+
+def _tiles_first(make_kernel: Callable, trials: Sequence[GemmTrial]) -> None:
+    """Refuse tiles with holes or wrong elements before the numbers that follow from them mislead."""
+    outer_product.check_axes(trials[0])
+    for number, tiles in enumerate(SHAPES):
+        kernel = kernel_of(call(make_kernel, *tiles), GEMM)
+        hold_tiles(COVERAGE, kernel, outer_product.geometry(tiles), tiles, fully=number < FULLY)
+    outer_product.check_the_guard(trials[0])
+
+
+def _stored_once(trial: GemmTrial) -> None:
+    """Refuse more or fewer stores into shared memory than the tiles have elements, in any layout."""
+    q, (BM, BN, BK) = trial.problem, trial.tiles.block_tile
+    stored = trial.accesses("store")["lanes"].sum()
+    needed = int(np.prod(trial.grid)) * -(-q.k // BK) * BK * (BM + BN)
+    if stored != needed:
+        raise Refused(
+            f"The result is right, but the tiles take {stored:,} stores, where they have {needed:,} "
+            "elements. Store each exactly once.",
+            f"{trial.about}, in the problem {q}.",
+        )
+
+
+def _check_shared_out(make_kernel: Callable) -> None:
+    """Refuse tiles that few of the threads fetch while the others wait."""
+    tiles = SHAPES[0]
+    problem, at, k0 = situations(tiles)[0]
+    one_pair = problem.but(k=tiles.BK)
+    done = filled(make_kernel(*tiles), outer_product.geometry(tiles), tiles, one_pair, at, k0)
+    each, threads = done.shared("store")["thread"].value_counts(), int(np.prod(tiles.threads))
+    if each.iloc[0] <= SHARES * each.sum() / threads:
+        return
+    who = f"only {len(each)} of the block's {threads} threads store them"
+    if len(each) == threads:
+        busiest = done.thread(int(each.index[0]))
+        who = f"{busiest} alone stores {each.iloc[0]} of the {each.sum()} that {threads} threads share"
+    raise Refused(
+        f"Every element is right, but {who} while the other threads wait. Share the elements of both tiles "
+        "among all of them.",
+        done.about,
+    )
 
 
 def _on_values(done: Fetched, array: str) -> str | None:
+    """Return the message for elements that come from other places of the matrix."""
     held, wanted, t = done.values(array), done.wanted(array), done.tiles
     if held.shape[0] == held.shape[1] and (held.T == wanted).all():
         return f"`{array}` holds its tile transposed: the two indices are swapped."
@@ -81,79 +172,32 @@ def _on_values(done: Fetched, array: str) -> str | None:
     return None
 
 
-# ---- who stores what, if a loop is written like this -------------------------------------------------------
-
-
-def _slices(
-    along_a: Callable[[int, Tiles], Iterable[int]], along_b: Callable[[int, Tiles], Iterable[int]]
-) -> Callable[[Tiles], dict]:
-    """Return a function that counts the stores if thread (x, y) takes these columns of As and rows of Bs."""
-
-    def times(t: Tiles) -> dict:
-        x, y = t.threads
-        a = [(row, c) for tx in range(x) for c in along_a(tx, t) for row in range(t.BM)]
-        b = [(r, column) for ty in range(y) for r in along_b(ty, t) for column in range(t.BN)]
-        return {"As": counts_of((t.BM, t.BK), a), "Bs": counts_of((t.BK, t.BN), b)}
-
-    return times
-
-
-def _all_of(array: str) -> CoverageSlip:
-    """Return the slip where every thread fetches all columns or rows of this tile, whatever the other has."""
-    many, own, width = ("columns", "tx", "BN // TN") if array == "As" else ("rows", "ty", "BM // TM")
-    everything = _slices(lambda tx, t: range(t.BK), lambda ty, t: range(t.BK))
-    return CoverageSlip(
-        f"Every thread fetches its slice of all {many} of {array}: the work is not shared. Begin at `{own}`, "
-        f"and go on in strides of `{width}`.",
-        lambda t: {array: everything(t)[array]},
+def _beside(done: Fetched, finding: Finding) -> str | None:
+    """Return the message for swapped x and y, or for a last pass along k that goes past BK."""
+    array, t, (x, y, _) = finding.array, done.tiles, finding.threads[0]
+    of_a = array == done.own_tiles["As"]
+    if len(finding.element) != 2:
+        return None
+    along_k, place = finding.element[of_a], finding.element[not of_a]
+    other, each = (x, t.TM) if of_a else (y, t.TN)
+    if along_k < t.BK and place // each == other != (y if of_a else x):
+        return f"{AXES_SWAPPED['As' if of_a else 'Bs']} {finding.message}"
+    if along_k < t.BK:
+        return None
+    many, index = ("columns", "c") if of_a else ("rows", "r")
+    return (
+        f"`{array}` has BK {many}, and in the last pass more threads store than there are {many} left. Stop "
+        f"at BK: `{index} < BK`. {finding.message}"
     )
 
 
-def _stride(array: str, wrong: str, step: Callable[[Tiles], int]) -> CoverageSlip:
-    """Return the slip where the loop over this tile's columns or rows has a wrong stride."""
-    many, width = ("columns", "`BN // TN` threads along x") if array == "As" else (
-        "rows", "`BM // TM` threads along y")  # fmt: skip
-    stepping = _slices(lambda tx, t: range(tx, t.BK, step(t)), lambda ty, t: range(ty, t.BK, step(t)))
-    return CoverageSlip(
-        f"The {many} of {array} go on in steps of {wrong}. They are shared among the {width}: that is the "
-        "stride.",
-        lambda t: {array: stepping(t)[array]},
-    )
+# ---- what is tried -----------------------------------------------------------------------------------------
 
-
-def _first_of_each(t: Tiles) -> dict:
-    """Count the stores without the loops over TM and TN, when a slice is one element."""
-    a = [(row, c) for c in range(t.BK) for row in range(0, t.BM, t.TM)]
-    b = [(r, column) for r in range(t.BK) for column in range(0, t.BN, t.TN)]
-    return {"As": counts_of((t.BM, t.BK), a), "Bs": counts_of((t.BK, t.BN), b)}
-
-
-SLIPS = (
-    CoverageSlip(
-        "This is the draft: each thread brings one slice, of column `tx` and of row `ty`, and no more. Where "
-        "there are fewer threads than BK in that direction, it must come back for the next slice: `range(tx, "
-        "BK, ...)`.",
-        _slices(lambda tx, t: [tx], lambda ty, t: [ty]),
-    ),
-    _stride("As", "`BM // TM`, the threads along y", lambda t: t.BM // t.TM),
-    _stride("Bs", "`BN // TN`, the threads along x", lambda t: t.BN // t.TN),
-    CoverageSlip(
-        "The loops start at 0 for all threads, so that all of them fetch the same slices. Each must begin "
-        "with its own, `tx` or `ty`.",
-        _slices(lambda tx, t: range(0, t.BK, t.BN // t.TN), lambda ty, t: range(0, t.BK, t.BM // t.TM)),
-    ),
-    _all_of("As"),
-    _all_of("Bs"),
-    CoverageSlip(
-        "The loops go on in steps of 1, so that neighbours fetch the same slices again. The next slice that "
-        "nobody has yet is as far away as there are threads in this direction.",
-        _slices(lambda tx, t: range(tx, t.BK), lambda ty, t: range(ty, t.BK)),
-    ),
-    _stride("As", "TM, the length of a slice", lambda t: t.TM),
-    _stride("Bs", "TN, the length of a slice", lambda t: t.TN),
-    CoverageSlip(
-        "Of each slice only the first element is fetched. A slice of As has TM elements, one below the "
-        "other, and one of Bs TN side by side.",
-        _first_of_each,
-    ),
+COVERAGE = Coverage(
+    tiles=SHAPES, arrays=("As", "Bs"), slips=SLIPS, on_values=_on_values, on_stores_beside=_beside
+)
+FACTORY = replace(
+    outer_product.FACTORY,
+    at_first=_refuse_the_kit,
+    lessons=(*outer_product.LESSONS, no_number_beside, _stored_once),
 )
