@@ -1,4 +1,4 @@
-"""Exercises of notebook 11: right answers in other styles pass, and what messages must not claim."""
+"""Exercises of the notebook `hopper`: right answers in other styles pass, and what is not claimed."""
 
 import pytest
 

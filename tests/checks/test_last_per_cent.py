@@ -1,4 +1,4 @@
-"""The exercises of notebook 12: right answers in other styles."""
+"""The exercises of the notebook `last_per_cent`: right answers in other styles."""
 
 from numba import cuda, float32, int32
 

@@ -1,4 +1,4 @@
-"""The exercises of notebook 10: right answers in other styles, and what is said of them."""
+"""The exercises of the notebook `mma_sync`: right answers in other styles, and what is said of them."""
 
 import numpy as np
 import pytest

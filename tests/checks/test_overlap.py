@@ -1,4 +1,4 @@
-"""Exercises of notebook 09: right answers in other styles pass, and what messages must not claim."""
+"""Exercises of the notebook `overlap`: right answers in other styles pass, and what is not claimed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Notebook 03's checkers on other right answers, on half-written ones and on odd ones."""
+"""The checkers of `shared_memory_tiles` on other right answers, on half-written ones and on odd ones."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Notebook 08's checkers on other right answers, on half-written ones and on odd ones."""
+"""The checkers of `tensor_cores` on other right answers, on half-written ones and on odd ones."""
 
 import numpy as np
 import pytest

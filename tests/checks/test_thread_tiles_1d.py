@@ -1,4 +1,4 @@
-"""Notebook 04's checkers on other right answers, on half-written ones and on odd ones."""
+"""The checkers of `thread_tiles_1d` on other right answers, on half-written ones and on odd ones."""
 
 from fractions import Fraction
 

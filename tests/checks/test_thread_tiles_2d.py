@@ -1,4 +1,4 @@
-"""Notebook 05: what its checkers take for right, what they measure by, and the formulas it teaches."""
+"""`thread_tiles_2d`: what its checkers take for right and measure by, and the formulas it teaches."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Notebook 07's checkers on other right answers, on half-written ones, and the truths that they hold to."""
+"""The checkers of `warp_tiles` on other right answers, on half-written ones, and the truths behind them."""
 
 import re
 from dataclasses import replace
@@ -87,7 +87,7 @@ def test_legal_tiles_by_the_lanes_of_a_row_pass():
 
 
 def test_what_cannot_cover_a_warp_is_what_the_stage_refuses():
-    """With TM = 1, the truth of exercise 07.3 and the rules of the course's stage agree, fours aside."""
+    """With TM = 1, the truth of `legal_tiles` and the rules of the course's stage agree, fours aside."""
     stage = LADDER["warp_tiled_tm1"]
     about_fours = ("must be a multiple of 4", "fetched at a time", "registers", "bytes of shared memory")
     for BM, BN, WM, WN, TM, TN, WNITER in legal_tiles.CASES:

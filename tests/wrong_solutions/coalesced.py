@@ -1,10 +1,10 @@
-"""Answers to the exercises of notebook 02 that people really give, and that must be refused."""
+"""Wrong answers that people really give to the exercises of `coalesced`."""
 
 from tests.wrong_solutions.altering import altered, passing
 
 WRONG = {}
 
-# ---- 02.1 ------------------------------------------------------------------------------------------------
+# ---- coalesced ---------------------------------------------------------------------------------------------
 
 INDICES = "col, row = cuda.grid(2)"
 GUARD = "if row < m and col < n:"
@@ -93,7 +93,7 @@ WRONG["coalesced"] = altered(
     },
 )
 
-# ---- 02.2 ------------------------------------------------------------------------------------------------
+# ---- documentation_matmul ----------------------------------------------------------------------------------
 
 INDICES = "j, i = cuda.grid(2)"
 ZERO = "tmp = float32(0)"
@@ -127,7 +127,7 @@ WRONG["documentation_matmul"] = altered(
     },
 )
 
-# ---- 02.3 ------------------------------------------------------------------------------------------------
+# ---- best_block --------------------------------------------------------------------------------------------
 
 WRONG["best_block"] = passing(
     "best_block",
@@ -145,7 +145,7 @@ WRONG["best_block"] = passing(
     },
 )
 
-# ---- 02.4 ------------------------------------------------------------------------------------------------
+# ---- leading_dimension -------------------------------------------------------------------------------------
 
 WIDTH = "-(-columns // 8) * 8"
 RETURNED = "return wide"

@@ -1,4 +1,4 @@
-"""Answers to the exercises of notebook 11 that people really give, and that must be refused."""
+"""Wrong answers that people really give to the exercises of `hopper`."""
 
 from tests.wrong_solutions.altering import altered, returning
 

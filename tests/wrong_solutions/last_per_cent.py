@@ -1,8 +1,8 @@
-"""Answers to the exercises of notebook 12 that people really give, and that must be refused."""
+"""Wrong answers that people really give to the exercises of `last_per_cent`."""
 
 from tests.wrong_solutions.altering import altered, returning
 
-# ---- 12.1 ------------------------------------------------------------------------------------------------
+# ---- last_wave ---------------------------------------------------------------------------------------------
 
 TILES, WAVES = "tiles = -(-m // BM) * -(-n // BN)", "waves = -(-tiles // 132)"
 LAST = "return tiles, waves, tiles - (waves - 1) * 132"
@@ -22,7 +22,7 @@ LAST_WAVE = altered(
     },
 )
 
-# ---- 12.2 ------------------------------------------------------------------------------------------------
+# ---- persistent_loop ---------------------------------------------------------------------------------------
 
 BEGIN, NEXT = "tile = cuda.blockIdx.x", "tile += cuda.gridDim.x"
 ACC = "acc = float32(0)\n        for"
@@ -88,7 +88,7 @@ PERSISTENT_LOOP = altered(
     },
 )
 
-# ---- 12.3 ------------------------------------------------------------------------------------------------
+# ---- best_width --------------------------------------------------------------------------------------------
 
 COST = "return -(-tiles // 132) * STEP[BN]"
 BEST_WIDTH = altered(
@@ -115,7 +115,7 @@ BEST_WIDTH |= returning(
     "best_width", {"always": ("always the widest", "256"), "time": ("one of the widths", "1.0")}
 )
 
-# ---- 12.4 ------------------------------------------------------------------------------------------------
+# ---- last_arrival ------------------------------------------------------------------------------------------
 
 STORE = "    partials[part, row, col] = acc\n"
 FENCE, BARRIER = (
@@ -197,7 +197,7 @@ LAST_ARRIVAL = altered(
     },
 )
 
-# ---- 12.5 ------------------------------------------------------------------------------------------------
+# ---- stream_k_parts ----------------------------------------------------------------------------------------
 
 RANGE = "at, stop = tiles * steps * block // blocks, tiles * steps * (block + 1) // blocks"
 END, PART = "end = min(steps, first + stop - at)", "parts.append((tile, first, end))"
@@ -251,7 +251,7 @@ STREAM_K_PARTS |= returning(
     },
 )
 
-# ---- 12.6 ------------------------------------------------------------------------------------------------
+# ---- fused_epilogue ----------------------------------------------------------------------------------------
 
 COLUMN, EXTRA = "if col < n:\n            extra", "extra = bias[col]"
 STORED = "C[row0 + i, col] = max(acc[i] + extra, float32(0))"

@@ -1,4 +1,4 @@
-"""Answers to the exercises of notebook 10 that people really give, and that must be refused."""
+"""Wrong answers that people really give to the exercises of `mma_sync`."""
 
 from tests.wrong_solutions.altering import altered, passing, returning
 

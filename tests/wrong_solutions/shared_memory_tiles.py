@@ -1,11 +1,11 @@
-"""Answers to the exercises of notebook 03 that people really give, and that must be refused."""
+"""Wrong answers that people really give to the exercises of `shared_memory_tiles`."""
 
 from tests.wrong_solutions.altering import altered, passing, returning
 
 WRONG = {}
 
 
-# ---- 03.1 ------------------------------------------------------------------------------------------------
+# ---- first_loads -------------------------------------------------------------------------------------------
 
 
 def _loads(text: str) -> str:
@@ -32,7 +32,7 @@ WRONG["first_loads"] = passing(
 )
 
 
-# ---- 03.2 ------------------------------------------------------------------------------------------------
+# ---- reverse -----------------------------------------------------------------------------------------------
 
 TILE = "cuda.shared.array(T, float32)"
 STORE, WAIT, READ = "tile[t] = a[first + t]", "cuda.syncthreads()", "out[first + t] = tile[T - 1 - t]"
@@ -125,7 +125,7 @@ WRONG["reverse"] = altered(
 )
 
 
-# ---- 03.3 ------------------------------------------------------------------------------------------------
+# ---- tile_kernel -------------------------------------------------------------------------------------------
 
 STORE_AS = "As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)"
 STORE_BS = "Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)"
@@ -359,7 +359,7 @@ WRONG["tile_kernel"] = altered(
 )
 
 
-# ---- 03.4 ------------------------------------------------------------------------------------------------
+# ---- barriers ----------------------------------------------------------------------------------------------
 
 WRONG["barriers"] = returning(
     "barriers",
@@ -381,7 +381,7 @@ WRONG["barriers"] = returning(
 )
 
 
-# ---- 03.5 ------------------------------------------------------------------------------------------------
+# ---- smallest_failing_shape --------------------------------------------------------------------------------
 
 
 def _shapes(**changed: object) -> str:
@@ -410,7 +410,7 @@ WRONG["smallest_failing_shape"] = passing(
 )
 
 
-# ---- 03.6 ------------------------------------------------------------------------------------------------
+# ---- tile_walk ---------------------------------------------------------------------------------------------
 
 ELEMENTS, PLACE = "range(tid, BM * BK, THREADS)", "(e // BK, e % BK)"
 BEGIN, RETURN, APPEND = "places = []", "return places", "places.append((e // BK, e % BK))"

@@ -1,4 +1,4 @@
-"""Answers to the exercises of notebook 04 that people really give, and that must be refused."""
+"""Wrong answers that people really give to the exercises of `thread_tiles_1d`."""
 
 from textwrap import indent
 
@@ -7,7 +7,7 @@ from tests.wrong_solutions.altering import altered, changed, returning, solution
 WRONG = {}
 
 
-# ---- 04.1 ------------------------------------------------------------------------------------------------
+# ---- reads_per_result --------------------------------------------------------------------------------------
 
 WRONG["reads_per_result"] = returning(
     "reads_per_result",
@@ -32,7 +32,7 @@ WRONG["reads_per_result"] = returning(
 )
 
 
-# ---- 04.2 ------------------------------------------------------------------------------------------------
+# ---- thread_columns ----------------------------------------------------------------------------------------
 
 ZEROS = """acc = cuda.local.array(TM, float32)
         for i in range(TM):
@@ -228,7 +228,7 @@ WRONG["thread_columns"] = altered(
 )
 
 
-# ---- 04.3 ------------------------------------------------------------------------------------------------
+# ---- tile_sectors ------------------------------------------------------------------------------------------
 
 WRONG["tile_sectors"] = returning(
     "tile_sectors",
@@ -249,7 +249,7 @@ WRONG["tile_sectors"] = returning(
 )
 
 
-# ---- 04.4 ------------------------------------------------------------------------------------------------
+# ---- in_registers ------------------------------------------------------------------------------------------
 
 ACC, ADD = "acc = cuda.local.array(R, float32)", "acc[i] += xp * A[p, first + 32 * i]"
 ZERO_LOOP = "for i in range(R):\n            acc[i] = 0\n"

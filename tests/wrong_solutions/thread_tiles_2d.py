@@ -1,4 +1,4 @@
-"""Answers to the exercises of notebook 05 that people really give, and that must be refused."""
+"""Wrong answers that people really give to the exercises of `thread_tiles_2d`."""
 
 from textwrap import indent
 
@@ -312,8 +312,7 @@ def coalesced_b() -> dict[str, Wrong]:
     return altered("coalesced_b", mistakes) | altered("coalesced_b", linear, first=LINEAR)
 
 
-# Another right answer to ``coalesced_b``: elements in the order in which they lie, shared among consecutive
-# threads.
+# Another right answer to coalesced_b: elements in the order in which they lie, shared by consecutive threads.
 LINEAR = (
     (LOOP_B, "tid = ty * (BN // TN) + tx\n        for e in range(tid, BK * BN, BM * BN // (TM * TN)):"),
     (

@@ -1,8 +1,8 @@
-"""Answers to the exercises of notebook 07 that people really give, and that must be refused."""
+"""Wrong answers that people really give to the exercises of `warp_tiles`."""
 
 from tests.wrong_solutions.altering import altered, passing, returning
 
-# ---- 07.2 and 07.3 ----------------------------------------------------------------------------------------
+# ---- owner_map and legal_tiles -----------------------------------------------------------------------------
 
 ROW, COL = (
     "warp // (BN // WN) * WM + lane // (WSUBN // TN)",
@@ -165,7 +165,7 @@ LEGAL = altered(
 ) | returning("legal_tiles", {"yes_or_no": ("or 0 where", "BM % WM == 0 and BN % WN == 0")})
 
 
-# ---- 07.4 ------------------------------------------------------------------------------------------------
+# ---- warp_wavefronts ---------------------------------------------------------------------------------------
 
 LAYOUTS = ("8 × 4", "4 × 8", "4 × 8, runs of four", "16 × 2, runs of four")
 
@@ -226,7 +226,7 @@ WAVEFRONTS = passing(
 )
 
 
-# ---- 07.7 ------------------------------------------------------------------------------------------------
+# ---- runs_of_four ------------------------------------------------------------------------------------------
 
 SYNC, FETCH = "            cuda.syncthreads()\n", "            fetch(m, n, k, A, B, k0, As, Bs)\n"
 Y0, X0 = "lane // LANE_COLS * 4", "lane % LANE_COLS * 4"

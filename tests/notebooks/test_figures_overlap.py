@@ -1,4 +1,4 @@
-"""What notebook 09 says in figures is what was recorded, or counted."""
+"""What the notebook on overlap says in figures is what was recorded, or counted."""
 
 import re
 from itertools import pairwise

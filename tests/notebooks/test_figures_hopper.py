@@ -1,4 +1,4 @@
-"""What notebook 11 says in figures is what was recorded."""
+"""What the notebook on hopper says in figures is what was recorded."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What notebooks 07 and 08 say in figures is what was recorded."""
+"""What warp_tiles and tensor_cores say in figures is what was recorded."""
 
 import inspect
 import re
@@ -34,7 +34,7 @@ def said_in(name: str) -> str:
 
 
 @pytest.fixture
-def said_in_07() -> str:
+def in_warp_tiles() -> str:
     return said_in("warp_tiles")
 
 
@@ -50,20 +50,20 @@ def shares(found, *waits: str) -> list[str]:
     return [f"{100 * found.waits[name]:.0f} %" for name in waits]
 
 
-def test_what_the_lanes_of_warp_tiled_bring(said_in_07):
+def test_what_the_lanes_of_warp_tiled_bring(in_warp_tiles):
     before, after = profile("vectorized", **SQUARE), profile("warp_tiled")
     assert SQUARE.items() <= LADDER["warp_tiled"].tiles.items()
-    assert f"{before.tflops:.1f} TFLOPS became {after.tflops:.1f}" in said_in_07
+    assert f"{before.tflops:.1f} TFLOPS became {after.tflops:.1f}" in in_warp_tiles
     gain = f"{100 * (after.tflops / before.tflops - 1):.0f} %"
-    assert f"became {after.tflops:.1f}, {gain} more" in said_in_07
-    assert f"fewer wavefronts brought the {gain}" in said_in_07
+    assert f"became {after.tflops:.1f}, {gain} more" in in_warp_tiles
+    assert f"fewer wavefronts brought the {gain}" in in_warp_tiles
     (was,), (now,) = shares(before, "shared memory"), shares(after, "shared memory")
-    assert f"{was} of its time became {now}" in said_in_07
+    assert f"{was} of its time became {now}" in in_warp_tiles
     per_fma = {f"{each.measured['warp_instructions'] * 32 / 4096**3:.2f}" for each in (before, after)}
-    assert per_fma == {"1.16"} and "the same, 1.16 per multiply-add" in said_in_07
+    assert per_fma == {"1.16"} and "the same, 1.16 per multiply-add" in in_warp_tiles
     assert before.measured["registers"] == after.measured["registers"]
     (was,), (now,) = shares(before, "another warp's turn"), shares(after, "another warp's turn")
-    assert f"for its turn, {now} of its time and not {was.removesuffix(' %')}" in said_in_07
+    assert f"for its turn, {now} of its time and not {was.removesuffix(' %')}" in in_warp_tiles
 
 
 def _shared_memory(found) -> str:
@@ -90,7 +90,7 @@ def test_the_table_of_layouts_in_the_docs():
         assert line in page
 
 
-def test_wavefronts_decide_and_not_the_way_there(said_in_07):
+def test_wavefronts_decide_and_not_the_way_there(in_warp_tiles):
     page = (ROOT / "docs" / "what_limits_it.md").read_text("utf-8")
     found = records.lane_layouts().set_index(["lane_rows", "lane_columns", "elements"])
     times = found["milliseconds"]
@@ -99,7 +99,7 @@ def test_wavefronts_decide_and_not_the_way_there(said_in_07):
         ms = [of_both[rows, columns, elements] for elements in ("side by side", "runs of four")]
         counts = [of_a_k_step(rows, columns, run) for run in (8, 4)]
         told = " | ".join(f"{count} wavefronts: {each:.2f} ms" for count, each in zip(counts, ms))
-        assert f"| {rows} × {columns} | {told} |" in said_in_07
+        assert f"| {rows} × {columns} | {told} |" in in_warp_tiles
         assert f"| {rows} × {columns} | {ms[0]:.2f} | {ms[1]:.2f} |" in page
     usual = times[4, 8, "runs of four"]
     for rows, columns, elements in ((8, 4, "side by side"), (2, 16, "runs of four"), (16, 2, "runs of four")):
@@ -107,14 +107,14 @@ def test_wavefronts_decide_and_not_the_way_there(said_in_07):
         assert f"{times[rows, columns, elements]:.2f}" in str(_quiz.questions("warp_tiles")["eight"])
     old_store = 2e-9 * 4096**3 / profile("vectorized", **SQUARE).tflops
     assert times[2, 16, "side by side"] == pytest.approx(old_store, rel=0.01)
-    assert "takes as long as `vectorized`" in said_in_07
+    assert "takes as long as `vectorized`" in in_warp_tiles
     notes = (ROOT / "gemm_course" / "kernels" / "NOTES.md").read_text("utf-8")
     assert "reached 0.753 of cuBLAS instead of 0.841" in notes and round(100 * (1 - 0.753 / 0.841)) == 10
-    assert "calling costs 10 % there" in said_in_07
+    assert "calling costs 10 % there" in in_warp_tiles
     twelve = [times[8, 4, "side by side"], times[16, 2, "side by side"]]
     twelve += [times[lanes + ("runs of four",)] for lanes in ((2, 16), (4, 8), (8, 4))]
-    assert f"differ by up to {100 * (max(twelve) / min(twelve) - 1):.0f} %" in said_in_07
-    assert "4 × 8 lanes read 96 per k step, 2 × 16 read 144" in said_in_07
+    assert f"differ by up to {100 * (max(twelve) / min(twelve) - 1):.0f} %" in in_warp_tiles
+    assert "4 × 8 lanes read 96 per k step, 2 × 16 read 144" in in_warp_tiles
     assert (8 * (4 + 8), 8 * (2 + 16)) == (96, 144)
 
 
@@ -142,12 +142,12 @@ def of_a_k_step(rows: int, columns: int, run: int) -> int:
     return sum(of_both_tiles(rows, columns, run))
 
 
-def test_wavefronts_of_all_layouts(said_in_07):
+def test_wavefronts_of_all_layouts(in_warp_tiles):
     for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
         counts = [of_a_k_step(rows, columns, run) for run in (8, 4)]
         told = f" (notebook {road.notebook('vectorized_access').number})" if rows == 2 else ""
         name = f"{rows} × {columns}{told}"
-        assert f"| {name} | {counts[0]} | {counts[1]} |" in said_in_07
+        assert f"| {name} | {counts[0]} | {counts[1]} |" in in_warp_tiles
         for run, counted in zip((8, 4), counts):
             asked = [request(rows, columns, run, 128, array) for array in ("As", "Bs")]
             assert counted == 2 * sum(map(wavefronts_of, asked))
@@ -157,11 +157,11 @@ def _in_a_row(counts: list[int]) -> str:
     return f"{', '.join(map(str, counts[:-1]))} and {counts[-1]}"
 
 
-def test_why_runs_of_four(said_in_07):
+def test_why_runs_of_four(in_warp_tiles):
     runs = (1, 2, 4, 8)
     reads, taken = [16 // min(run, 4) for run in runs], [of_a_k_step(4, 8, run) for run in runs]
     for run, read, count in zip(runs, reads, taken):
-        assert f"| {run} | {read} | {count} |" in said_in_07
+        assert f"| {run} | {read} | {count} |" in in_warp_tiles
     question = _quiz.questions("warp_tiles")["four"]
     assert f"{_in_a_row(reads)} reads per k step" in str(question)
     assert f"'{_in_a_row(taken)}', 'right': True" in str(question)
@@ -173,37 +173,37 @@ def test_why_runs_of_four(said_in_07):
         assert f"'{_in_a_row(groups)}'" in str(question)
 
 
-def test_a_worked_example_of_four_floats(said_in_07):
+def test_a_worked_example_of_four_floats(in_warp_tiles):
     taken = [wavefronts_of(request(4, 8, 8, 128, array)) for array in ("As", "Bs")]
-    assert taken == [2, 8] and "The groups join: **2** wavefronts" in said_in_07
-    assert "2 per group, **8** in all" in said_in_07
+    assert taken == [2, 8] and "The groups join: **2** wavefronts" in in_warp_tiles
+    assert "2 per group, **8** in all" in in_warp_tiles
 
 
-def test_what_the_explorer_says_of_warp_tiled(said_in_07):
+def test_what_the_explorer_says_of_warp_tiled(in_warp_tiles):
     facts = _tiles.choice(LADDER["warp_tiled"], LADDER["warp_tiled"].tiles).alt
     assert "wavefronts per warp-wide FMA (source) 0.25" in facts
-    assert "0.25 wavefronts per multiply-add, 16 per k step, as the source reads" in said_in_07
-    assert "The compiled kernel needs 12" in said_in_07
+    assert "0.25 wavefronts per multiply-add, 16 per k step, as the source reads" in in_warp_tiles
+    assert "The compiled kernel needs 12" in in_warp_tiles
     assert of_a_k_step(4, 8, 4) == 12
 
 
-def test_runs_are_sub_tiles(said_in_07):
+def test_runs_are_sub_tiles(in_warp_tiles):
     t = LADDER["warp_tiled"].tiles
     down, right = (document_003.wmiter(t["WM"], t["WN"], 4, 4, 2), 2)
-    assert (4 * down, 4 * right) == (t["TM"], t["TN"]) and "4 × 4 and 2 × 2 sub-tiles" in said_in_07
+    assert (4 * down, 4 * right) == (t["TM"], t["TN"]) and "4 × 4 and 2 × 2 sub-tiles" in in_warp_tiles
     rows, columns = document_003.wsub(t["WM"], t["WN"], 4, 4, 2)
     assert (rows, columns) == (4 * t["WM"] // t["TM"], 4 * t["WN"] // t["TN"])  # from run to run
 
 
-def test_hide_and_seek(said_in_07):
+def test_hide_and_seek(in_warp_tiles):
     places = {"003: TN 8, WNITER 1": (1, 1), "003: TN 4, WNITER 1": (0, 5), "003: TN 8, WNITER 2": (2, 1)}
     for kernel, (row, column) in places.items():
         assert (
             f"lane 5: row {row}, column {column} of the lanes"
             in _owners.draw(kernel, "block", "warp", 0, 5).alt
         )
-    assert "lane 5 stands in row 1, column 1 of the lanes" in said_in_07
-    assert "In the other two 003 kernels it stands in row 0 and in row 2" in said_in_07
+    assert "lane 5 stands in row 1, column 1 of the lanes" in in_warp_tiles
+    assert "In the other two 003 kernels it stands in row 0 and in row 2" in in_warp_tiles
 
 
 def test_one_change_of_a_slider_breaks_the_tiles_of_document_003():
@@ -214,53 +214,53 @@ def test_one_change_of_a_slider_breaks_the_tiles_of_document_003():
     assert 32 * 8 + 32 + 8 == 296 and MAX_REGISTERS - 32 == 223
 
 
-def test_what_limits_warp_tiled(said_in_07):
+def test_what_limits_warp_tiled(in_warp_tiles):
     usual, eight = (
         profile("warp_tiled"),
         profile("warp_tiled", **LADDER["warp_tiled"].tiles | {"WM": 128, "WN": 16}),
     )
     assert verdict(usual).limiter == verdict(eight).limiter == "issue slots"
-    assert "Issue slots, in both" in said_in_07
+    assert "Issue slots, in both" in in_warp_tiles
     read_ahead = records.ladder().query("stage == 'read_ahead' and m == n == k == 4096")["tflops"].item()
     beaten = records.ladder().query("stage == 'read_ahead' and m == n == k == 4096")["ratio_to_cublas"].item()
     gain = f"{100 * (beaten - 1):.0f} %"
-    assert f"`read_ahead` does {read_ahead:.1f} and **beats cuBLAS** by {gain}" in said_in_07
+    assert f"`read_ahead` does {read_ahead:.1f} and **beats cuBLAS** by {gain}" in in_warp_tiles
     one_block = profile("warp_tiled", BM=128, BN=256, BK=8, WM=64, WN=64, TM=16, TN=8, PAD=4)
     ahead = profile("double_buffered")
-    assert f"does {one_block.tflops:.1f} TFLOPS, `double_buffered` {ahead.tflops:.1f}." in said_in_07
+    assert f"does {one_block.tflops:.1f} TFLOPS, `double_buffered` {ahead.tflops:.1f}." in in_warp_tiles
     assert one_block.measured["registers"] * 256 > 65536 / 2  # one block per SM, and so in double_buffered
 
 
-def test_what_document_003s_kernel_is_busy_with(said_in_07):
+def test_what_document_003s_kernel_is_busy_with(in_warp_tiles):
     found = profile("warp_tiled_tm1")
     busy, slots = _shared_memory(found), issue_slots(found)
-    assert f"its shared memory ({busy}) and its issue slots ({slots}) are about equally busy" in said_in_07
+    assert f"its shared memory ({busy}) and its issue slots ({slots}) are about equally busy" in in_warp_tiles
 
 
-def test_requests_and_wavefronts_of_three_kernels(said_in_07):
+def test_requests_and_wavefronts_of_three_kernels(in_warp_tiles):
     cases = {"X": "warp_tiled", "Y": "warp_tiled_tm1", "Z": "vectorized"}
     counted = records.counters("ladder").set_index("case")
     for letter, case in cases.items():
         row = counted.loc[f"{case} 1024x1024x1024", ["shared_load_requests", "shared_load_wavefronts"]]
         requests, taken = row / (1024**3 / (32 * 64))
         line = f"| {letter} | {requests:.0f} | {taken:.0f} |"
-        assert line in said_in_07 and f"{letter} `{case}`" in said_in_07.replace(" is `", " `")
-    assert "The compiler makes 10:" in said_in_07 and "wavefronts remain 16" in said_in_07
+        assert line in in_warp_tiles and f"{letter} `{case}`" in in_warp_tiles.replace(" is `", " `")
+    assert "The compiler makes 10:" in in_warp_tiles and "wavefronts remain 16" in in_warp_tiles
     tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
     slow, fast = profile("warp_tiled_tm1"), profile("warp_tiled")
     per_fma = [each.measured["warp_instructions"] * 32 / 4096**3 for each in (fast, slow)]
     assert per_fma[1] - per_fma[0] == pytest.approx((10 - 4) / 64, rel=0.01)
-    assert "{:.2f} + 6 / 64 = {:.2f}".format(*per_fma) in said_in_07
+    assert "{:.2f} + 6 / 64 = {:.2f}".format(*per_fma) in in_warp_tiles
     assert (
         f"which issues {profile('vectorized').measured['warp_instructions'] * 32 / 4096**3:.2f} as"
-        in said_in_07
+        in in_warp_tiles
     )
     clocks = f"issues in {issue_slots(slow)} of the clocks, not {issue_slots(fast).removesuffix(' %')}"
-    assert clocks in said_in_07 and "shared memory" in verdict(slow).limiter
+    assert clocks in in_warp_tiles and "shared memory" in verdict(slow).limiter
     assert tflops["warp_tiled_tm1"] == min(tflops[case] for case in cases.values())
 
 
-def test_more_warps_do_not_help_warp_tiled(said_in_07):
+def test_more_warps_do_not_help_warp_tiled(in_warp_tiles):
     stage = LADDER["warp_tiled"]
     halves = {**stage.tiles, "WN": 32, "TN": 4}  # two sliders
     assert not stage.rules(halves)
@@ -271,7 +271,7 @@ def test_more_warps_do_not_help_warp_tiled(said_in_07):
     large = measured[tiles_text({**stage.tiles, "BM": 256, "BN": 256})]
     assert (
         int(large.registers) == 64
-        and f"BN = 256 keeps 64 results in those registers: {large.tflops:.1f}" in said_in_07
+        and f"BN = 256 keeps 64 results in those registers: {large.tflops:.1f}" in in_warp_tiles
     )
     best: dict[int, float] = {}
     for row in records.sweep().query("stage == 'warp_tiled'").dropna(subset="tflops").itertuples():
@@ -280,21 +280,21 @@ def test_more_warps_do_not_help_warp_tiled(said_in_07):
         warps = occupancy(threads, int(row.registers), int(row.shared_bytes)).warps
         best[warps] = max(best.get(warps, 0), row.tflops)
     told = f"the fastest with 32 warps reach {best[32]:.1f} TFLOPS, with 16 warps {best[16]:.1f}"
-    assert told in said_in_07 and max(best) == 32
+    assert told in in_warp_tiles and max(best) == 32
     assert occupancy(512, 64, 16384).warps == 32 and occupancy(256, 128, 16384).warps == 16
     reads = (8 + 4) // 4  # of a lane with 8 × 4 results
-    assert 64 // (8 * 4) * reads == 6 and "makes 6 reads for 64 multiply-adds instead of 4" in said_in_07
+    assert 64 // (8 * 4) * reads == 6 and "makes 6 reads for 64 multiply-adds instead of 4" in in_warp_tiles
 
 
 @pytest.fixture
-def said_in_08() -> str:
+def in_tensor_cores() -> str:
     return said_in("tensor_cores")
 
 
 SUSPECTS = ({"BK": 16}, {"PAD": 0}, {})  # X, Y and Z
 
 
-def test_the_lost_labels(said_in_08):
+def test_the_lost_labels(in_tensor_cores):
     found = [profile("wmma", **WMMA | change) for change in SUSPECTS]
     busy = [verdict(each).busy for each in found]
     rows = {
@@ -305,60 +305,64 @@ def test_the_lost_labels(said_in_08):
         "a warp waits for shared memory": [100 * each.waits["shared memory"] for each in found],
     }
     for name, shares in rows.items():
-        assert f"| {name} | " + " | ".join(f"{share:.0f} %" for share in shares) + " |" in said_in_08
+        assert f"| {name} | " + " | ".join(f"{share:.0f} %" for share in shares) + " |" in in_tensor_cores
     assert (
-        found[2].tflops == max(each.tflops for each in found) and "`wmma` as it is, the fastest" in said_in_08
+        found[2].tflops == max(each.tflops for each in found)
+        and "`wmma` as it is, the fastest" in in_tensor_cores
     )
-    assert verdict(found[2]).waiting and "no part of the GPU is busy in 70 %" in said_in_08
+    assert verdict(found[2]).waiting and "no part of the GPU is busy in 70 %" in in_tensor_cores
 
 
-def test_clocks_of_an_mma(said_in_08):
+def test_clocks_of_an_mma(in_tensor_cores):
     """An mma of 2,048 multiply-adds keeps one of four Tensor Cores busy for 6 clocks, not 4."""
     row = profile("wmma").measured
     clocks = row["tensor_pipe"] / 100 * row["clocks"] / (row["mma_instructions"] / (4 * 132))
     assert row["mma_instructions"] == 4096**3 / (16 * 8 * 16) and 16 * 8 * 16 / 512 == 4
     assert clocks == pytest.approx(6, abs=0.01)
-    assert "one takes 4 clocks of a Tensor Core; measured are 6." in said_in_08
-    assert 16 * 2 * 6 / 4 == 48 and "16 · 2 · 6 / 4 = 48 clocks" in said_in_08
-    assert 16 * 4096 / 2048 == 32 and "16 · 4,096 / 2,048 = 32 clocks for 32 wavefronts" in said_in_08
+    assert "one takes 4 clocks of a Tensor Core; measured are 6." in in_tensor_cores
+    assert 16 * 2 * 6 / 4 == 48 and "16 · 2 · 6 / 4 = 48 clocks" in in_tensor_cores
+    assert 16 * 4096 / 2048 == 32 and "16 · 4,096 / 2,048 = 32 clocks for 32 wavefronts" in in_tensor_cores
     roofs = records.compute_roofs().set_index("unit")["tflops"]
-    assert f"without any memory, it does {roofs['mma FP16']:.0f} TFLOPS" in said_in_08
-    assert f"`wgmma`, and that does {roofs['wgmma FP16']:.0f}." in said_in_08
+    assert f"without any memory, it does {roofs['mma FP16']:.0f} TFLOPS" in in_tensor_cores
+    assert f"`wgmma`, and that does {roofs['wgmma FP16']:.0f}." in in_tensor_cores
 
 
-def test_what_a_step_of_a_warp_takes(said_in_08):
-    assert "| 8 · 4,096 / 512 = **64** | 16 · 4,096 / 512 = **128** |" in said_in_08
+def test_what_a_step_of_a_warp_takes(in_tensor_cores):
+    assert "| 8 · 4,096 / 512 = **64** | 16 · 4,096 / 512 = **128** |" in in_tensor_cores
     assert (8 * 4096 / 512, 16 * 4096 / 512) == (64, 128)
-    assert "| 12 · 4 · 2 = **96** | 8 · 4 · 1 = **32** |" in said_in_08
+    assert "| 12 · 4 · 2 = **96** | 8 · 4 · 1 = **32** |" in in_tensor_cores
     assert (12 * 4 * 2, 8 * 4 * 1) == (96, 32)
 
 
-def test_the_third_block(said_in_08):
+def test_the_third_block(in_tensor_cores):
     two, three = profile("wmma_fp16_acc_fewer_blocks", **WMMA | {"SPARE": 60}), profile("wmma_fp16_acc")
     gain = f"{100 * (three.tflops / profile('wmma').tflops - 1):.0f} %"
-    assert f"`wmma_fp16_acc` is {gain} faster than `wmma`" in said_in_08
-    assert f"in one run {three.tflops:.0f} TFLOPS fell to {two.tflops:.0f}." in said_in_08
+    assert f"`wmma_fp16_acc` is {gain} faster than `wmma`" in in_tensor_cores
+    assert f"in one run {three.tflops:.0f} TFLOPS fell to {two.tflops:.0f}." in in_tensor_cores
 
 
-def test_three_moves(said_in_08):
+def test_three_moves(in_tensor_cores):
     """The moves of the text reach what it says, and no other three reach more than the best."""
     sweep = records.sweep().query("stage == 'wmma'").dropna(subset="tflops")
     speeds = {tuple(records.parse_tiles(row.tiles).items()): row.tflops for row in sweep.itertuples()}
     document = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "PAD": 16}
     path = [{}, {"PAD": 8}, {"PAD": 8, "BK": 64}, {"PAD": 8, "BK": 64, "WN": 64}]
     told = [f"{speeds[tuple((document | moves).items())]:.0f}" for moves in path]
-    assert f"16, do {told[0]} TFLOPS" in said_in_08 and f"{', '.join(told[1:])} TFLOPS, each" in said_in_08
+    assert (
+        f"16, do {told[0]} TFLOPS" in in_tensor_cores
+        and f"{', '.join(told[1:])} TFLOPS, each" in in_tensor_cores
+    )
     best = speeds[tuple((document | {"PAD": 8, "BK": 64, "WM": 128}).items())]
-    assert best == max(speeds.values()) and f"set WM to 128 instead: {best:.0f} TFLOPS" in said_in_08
+    assert best == max(speeds.values()) and f"set WM to 128 instead: {best:.0f} TFLOPS" in in_tensor_cores
     beyond = [
         tiles
         for tiles, tflops in speeds.items()
         if tflops > 300 and len(set(tiles) - set(document.items())) <= 3
     ]
-    assert len(beyond) == 2 and f"the best of all {len(speeds)} that" in said_in_08
+    assert len(beyond) == 2 and f"the best of all {len(speeds)} that" in in_tensor_cores
 
 
-def test_the_order_of_the_moves(said_in_08):
+def test_the_order_of_the_moves(in_tensor_cores):
     sweep = records.sweep().query("stage == 'wmma'").dropna(subset="tflops")
     speeds = {tuple(records.parse_tiles(row.tiles).items()): row.tflops for row in sweep.itertuples()}
     measured = 0
@@ -374,16 +378,16 @@ def test_the_order_of_the_moves(said_in_08):
         gains = {name: after - before for (name, _), before, after in zip(moves, reached, reached[1:])}
         assert max(gains, key=gains.get) == "BK"
         if [name for name, _ in moves] == ["PAD", "WN", "BK"]:
-            assert round(gains["WN"]) == -11 and "WN second, before BK, even loses 11" in said_in_08
-    assert measured == 4 and "in every order that was measured" in said_in_08
+            assert round(gains["WN"]) == -11 and "WN second, before BK, even loses 11" in in_tensor_cores
+    assert measured == 4 and "in every order that was measured" in in_tensor_cores
 
 
-def test_hunts_for_padding(said_in_08):
+def test_hunts_for_padding(in_tensor_cores):
     taken = {(width, pad): wavefronts_of_a_load(width, pad) for width in WIDTHS for pad in PADS}
     always = [pad for pad in PADS if all(taken[width, pad] == 1 for width in WIDTHS)]
-    assert always == [8, 24, 40, 56] and "Four: 8, 24, 40 and 56" in said_in_08
+    assert always == [8, 24, 40, 56] and "Four: 8, 24, 40 and 56" in in_tensor_cores
     assert taken[16, 0] == 2 and [pad for pad in PADS if taken[16, pad] == 8] == [48]
-    assert "2. 48." in said_in_08
+    assert "2. 48." in in_tensor_cores
 
 
 def wavefronts_of_a_load(width: int, pad: int) -> int:
@@ -391,11 +395,11 @@ def wavefronts_of_a_load(width: int, pad: int) -> int:
     return int(re.search(r"(?:eight take|take) (\d) wavefront", draw_rows(width, pad).alt)[1])
 
 
-def test_the_perfect_theft(said_in_08):
+def test_the_perfect_theft(in_tensor_cores):
     step = 2.0**-23
     for stolen, told in (([0.2499] * 16, 4), ([0.9999] + [0.2499] * 15, 4.75)):
         assert adds(1, [step * each for each in stolen]) == 1
-        assert told - 0.01 < sum(stolen) < told and f"**{told}**" in said_in_08
+        assert told - 0.01 < sum(stolen) < told and f"**{told}**" in in_tensor_cores
     assert adds(1, [0.4999 * step] * 3 + [0.2499 * step] * 13) == 1 and 3 / 2 + 13 / 4 == 4.75
     assert adds(1, [0.3 * step] * 16) > 1 and 16 * 0.3 == pytest.approx(4.8)
     assert adds(1, [step / 4] * 16) > 1
@@ -419,26 +423,26 @@ def test_the_theft_says_what_is_against_its_rules(products, told):
     assert told in names["found"]
 
 
-def test_lane_of_an_element(said_in_08):
+def test_lane_of_an_element(in_tensor_cores):
     lane = next(lane for lane, elements in held("B").held.items() if (5, 12) in elements)
     by_columns = {(column, row) for row, column in held("A").held[lane]}
     assert by_columns == set(held("B").held[lane])
-    assert f"Lane {lane}." in said_in_08
+    assert f"Lane {lane}." in in_tensor_cores
 
 
-def test_how_much_faster(said_in_08):
+def test_how_much_faster(in_tensor_cores):
     tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
     cublas = records.ladder().query("dtype == 'fp16' and m == n == k == 4096")["cublas_tflops"].median()
     times = f"{tflops['wmma'] / tflops['warp_tiled']:.0f} times as fast, and"
-    assert f"{times} {100 * tflops['wmma'] / cublas:.0f} % of cuBLAS." in said_in_08
+    assert f"{times} {100 * tflops['wmma'] / cublas:.0f} % of cuBLAS." in in_tensor_cores
     same_run = records.ladder().query("stage == 'wmma' and m == n == k == 4096")["ratio_to_cublas"].item()
-    assert f"302 or 303 TFLOPS, and {100 * same_run:.0f} %: each picture" in said_in_08
+    assert f"302 or 303 TFLOPS, and {100 * same_run:.0f} %: each picture" in in_tensor_cores
     first = tflops["naive_uncoalesced"]
-    assert f"first kernel did {first:.1f} TFLOPS, this one does {tflops['wmma']:.0f}, on" in said_in_08
-    assert f"some {round(tflops['wmma'] / first, -2):.0f} times" in said_in_08
+    assert f"first kernel did {first:.1f} TFLOPS, this one does {tflops['wmma']:.0f}, on" in in_tensor_cores
+    assert f"some {round(tflops['wmma'] / first, -2):.0f} times" in in_tensor_cores
 
 
-def test_the_parts_of_wmma_are_lines_of_it(said_in_08):
+def test_the_parts_of_wmma_are_lines_of_it(in_tensor_cores):
     text = source_of("tensor_cores")
     listing = {line.strip() for line in inspect.getsource(b01_wmma).splitlines()}
     parts = re.findall(r"# ```python\n(.*?)# ```", text, re.DOTALL)
@@ -447,23 +451,23 @@ def test_the_parts_of_wmma_are_lines_of_it(said_in_08):
         assert line.removeprefix("#").strip() in listing
 
 
-def test_the_three_largest_steps(said_in_08):
+def test_the_three_largest_steps(in_tensor_cores):
     tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
     ladder = measured_stages(LADDER_TABLE)
     steps = {stage.name: tflops[stage.name] / tflops[stage.after] for stage in ladder if stage.after}
     first, second, third = sorted(steps, key=steps.get, reverse=True)[:3]
-    assert f"`{first}`, {steps[first]:.0f} times:" in said_in_08
-    assert f"`{second}`, {steps[second]:.0f} times:" in said_in_08
-    assert f"`{third}`, {steps[third]:.1f} times:" in said_in_08
+    assert f"`{first}`, {steps[first]:.0f} times:" in in_tensor_cores
+    assert f"`{second}`, {steps[second]:.0f} times:" in in_tensor_cores
+    assert f"`{third}`, {steps[third]:.1f} times:" in in_tensor_cores
 
 
-def test_what_fp16_keeps(said_in_08):
+def test_what_fp16_keeps(in_tensor_cores):
     with np.errstate(over="ignore"):
         assert np.float16(65_519) == 65_504 and np.isinf(np.float16(65_520))
-    assert "From 65,520 on a number becomes infinite" in said_in_08
+    assert "From 65,520 on a number becomes infinite" in in_tensor_cores
 
 
-def test_powers_of_two_that_rescue_a(said_in_08):
+def test_powers_of_two_that_rescue_a(in_tensor_cores):
     A, B = np.random.default_rng(0).random((2, 64, 64))
     A, B = 1e6 * A, 1e-3 * B
 
@@ -474,28 +478,31 @@ def test_powers_of_two_that_rescue_a(said_in_08):
         return abs(C / (A @ B) - 1).max()
 
     right = [power for power in range(48) if error(power) < 1e-3]
-    assert right == list(range(4, 36)) and "2⁴ and 2³⁵." in said_in_08
-    assert 2e9 < 2 ** (right[-1] - right[0]) < 2.5e9 and "A factor of two billion lies between" in said_in_08
+    assert right == list(range(4, 36)) and "2⁴ and 2³⁵." in in_tensor_cores
+    assert (
+        2e9 < 2 ** (right[-1] - right[0]) < 2.5e9
+        and "A factor of two billion lies between" in in_tensor_cores
+    )
 
 
-def test_which_stage_beyond_the_documents_brings_the_most(said_in_08):
+def test_which_stage_beyond_the_documents_brings_the_most(in_tensor_cores):
     rows = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192)")
     share = rows.pivot(index="stage", columns="m", values="ratio_to_cublas")
     share = share.loc[[stage.name for stage in measured_stages(LADDER_TABLE) if stage.dtype == "float16"]]
     for gain in (share.diff(), share / share.shift()):
-        assert (gain.idxmax() == "wgmma_tma").all() and "`wgmma_tma`: a bigger instruction" in said_in_08
+        assert (gain.idxmax() == "wgmma_tma").all() and "`wgmma_tma`: a bigger instruction" in in_tensor_cores
     assert (share.iloc[-1] > 1).all()
 
 
-def test_how_much_cublas_varies(said_in_08):
+def test_how_much_cublas_varies(in_tensor_cores):
     rows = records.ladder().query("dtype == 'fp16' and m == n == k == 8192")
     low, high = rows["cublas_tflops"].agg(["min", "max"]).round().astype(int)
-    assert f"cuBLAS did {low} to {high} TFLOPS at 8192³" in said_in_08
+    assert f"cuBLAS did {low} to {high} TFLOPS at 8192³" in in_tensor_cores
 
 
-def test_warp_tiled_has_come_so_far(said_in_08):
+def test_warp_tiled_has_come_so_far(in_tensor_cores):
     tflops = records.ladder().query("stage == 'warp_tiled' and m == n == k == 4096")["tflops"].item()
-    assert f"`warp_tiled` has come to {100 * tflops / 66.9:.0f} %" in said_in_08
+    assert f"`warp_tiled` has come to {100 * tflops / 66.9:.0f} %" in in_tensor_cores
 
 
 def _best(stage: str, *names: str) -> dict[tuple, float]:

@@ -1,4 +1,4 @@
-"""What notebook 10 says in figures is what was recorded."""
+"""What the notebook on mma_sync says in figures is what was recorded."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from gemm_course.compiler import compiled
 from gemm_course.profiles import recorded, verdict
 from gemm_course.records.columns import ONE_CHANGE_COUNTS
 from tests.notebooks.builder import ROOT
-from tests.notebooks.test_figures_07_08 import said_in
+from tests.notebooks.test_figures_warp_tiles_tensor_cores import said_in
 
 STAGES = ("wmma", "mma_swizzled", "mma_ring", "mma_sync")
 SUSPECTS = ("mma_sync", "mma_swizzled", "mma_ring")  # X, Y, Z

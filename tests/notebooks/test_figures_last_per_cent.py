@@ -1,4 +1,4 @@
-"""What notebook 12 says in figures is what was recorded, or what its model computes."""
+"""What the notebook on scheduling says in figures is what was recorded, or what its model computes."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Figures of notebook 12's second half, a kernel of one's own, against the records."""
+"""Figures of a kernel of one's own against the records."""
 
 import pytest
 
