@@ -141,7 +141,7 @@ see.fold(see.diff("thread_tiled_1d", "thread_tiled_2d"), first="Write the exerci
 
 # %%
 square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
-see.tiles("thread_tiled_2d", tiles=square, tells_best=False)
+see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}, tells_best=False)
 
 # %% [markdown]
 # **What we know now:** of all shapes, a square of results needs the fewest reads. Its sums take registers: a

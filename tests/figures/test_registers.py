@@ -13,11 +13,19 @@ def test_a_column_of_results_takes_tm_reads_of_a_and_one_of_b(TM):
     assert "Bs: no other lane of the warp reads the same elements." in alt
 
 
-@pytest.mark.parametrize(("TM", "TN"), [(2, 2), (4, 4), (8, 4)])
+@pytest.mark.parametrize(("TM", "TN"), [(4, 4), (8, 4), (8, 8)])
 def test_a_tile_of_results_takes_tm_plus_tn_reads(TM, TN):
     alt = _registers.draw("thread_tiled_2d", {"TM": TM, "TN": TN}, 1, 0).alt
     assert f"{TM + TN} reads for {TM * TN} multiply-adds, {(TM + TN) / (TM * TN):.4g} per multiply-add" in alt
-    assert f"As: {32 // TN} of the warp's 32 lanes read the same elements." in alt
+    assert f"As: {64 // TN} of the warp's 32 lanes read the same elements." in alt
+
+
+def test_it_opens_with_the_tile_asked_for():
+    make = _registers.registers.makes_explorer
+    explorer = make("thread_tiled_2d", tiles={"TM": 64, "TN": 1})
+    assert "65 reads for 64 multiply-adds" in explorer.picture(explorer.controls.start()).alt
+    with pytest.raises(ValueError, match="TM=2 TN=2 cannot be drawn in a block of BM=64 BN=64 BK=4"):
+        make("thread_tiled_2d", tiles={"TM": 2, "TN": 2})
 
 
 def test_it_is_the_thread_asked_for():
