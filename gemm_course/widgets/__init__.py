@@ -9,6 +9,7 @@ from typing import Any
 
 _HOMES = {
     "addresses": "threads",
+    "as_compiled": "as_compiled",
     "block": "threads",
     "grid": "threads",
     "latency": "threads",
