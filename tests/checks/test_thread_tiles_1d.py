@@ -237,3 +237,11 @@ def test_a_loop_that_always_runs_r_times_is_not_called_open_ended(loop):
     )
     verdict = verdict_of(changed(solution("in_registers"), (ADD_LOOP, loop.format(adding))))
     assert not verdict.passed and "depends on more than a loop's own variable" in verdict.message
+
+
+@pytest.mark.compiler
+def test_a_kernel_whose_cap_makes_it_spill_passes_and_is_told():
+    capped = changed(solution("thread_columns"), ("@cuda.jit\n", "@cuda.jit(max_registers=32)\n"))
+    verdict = verdict_of(capped)
+    assert verdict.passed and "spilled values in it and no array, which is allowed" in verdict.message
+    assert "spilled" not in verdict_of(solution("thread_columns")).message

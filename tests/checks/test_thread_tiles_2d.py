@@ -262,6 +262,18 @@ def test_conflict_free_but_wrong_with_the_documents_tiles_is_refused():
     assert not verdict_of(cell).passed
 
 
+def test_wide_padding_is_not_only_taken_for_a_fixed_number():
+    wide = verdict_of(changed(solution("no_conflicts"), ("BK + 1", "BK + 16")))
+    assert not wide.passed and "or the padding so wide" in wide.message
+
+
+def test_a_step_of_zero_is_told_with_the_learners_line():
+    verdict = verdict_of(
+        changed(solution("coalesced_b"), ("for r in range(ty, BK, BM // TM)", "for r in range(ty, BK, 0)"))
+    )
+    assert "range(ty, BK, 0)" in verdict.where
+
+
 @pytest.mark.full(reason="all problems with all choices of tiles")
 def test_one_array_for_both_tiles_is_judged_as_well():
     cell = changed(

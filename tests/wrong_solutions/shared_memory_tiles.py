@@ -40,6 +40,8 @@ STORE, WAIT, READ = "tile[t] = a[first + t]", "cuda.syncthreads()", "out[first +
 WRONG["reverse"] = altered(
     "reverse",
     {
+        "elements_of_two_bytes": ("have 2 bytes each", (TILE, TILE.replace("float32", "float16"))),
+        "whole_numbers": ("are whole numbers", (TILE, TILE.replace("float32", "int32"))),
         "length_as_an_argument": ("an argument", ("reverse(a, out):", "reverse(a, out, T):")),
         "length_from_the_block": (
             "blockDim",
@@ -171,6 +173,36 @@ WRONG["tile_kernel"] = altered(
     "tile_kernel",
     {
         "second_barrier_missing": ("second barrier", (USED, PRODUCTS)),
+        "guard_of_c_around_both_loads": (
+            "stands around both loads",
+            (
+                FETCHES,
+                f"""if row < m and col < n:
+                {STORE_AS.replace("row < m and ", "")}
+                {STORE_BS.replace(" and col < n", "")}
+            else:
+                As[ty, tx] = float32(0)
+                Bs[ty, tx] = float32(0)""",
+            ),
+        ),
+        "guard_of_c_around_the_load_of_a": (
+            "around the load of A",
+            (STORE_AS, STORE_AS.replace("row < m", "row < m and col < n")),
+        ),
+        "guard_of_c_around_the_load_of_b": (
+            "around the load of B",
+            (STORE_BS, STORE_BS.replace("col < n", "col < n and row < m")),
+        ),
+        "axes_swapped_by_name": (
+            "swapped where they get their values",
+            (THREAD, THREAD.replace("tx, ty =", "ty, tx =")),
+        ),
+        "one_row_too_far": ("one row too many through", (GUARD, "if row <= m and col < n:")),
+        "one_column_too_far": ("one column too many through", (GUARD, "if row < m and col <= n:")),
+        "a_tile_of_whole_numbers": (
+            "`As` are int32",
+            ("As = cuda.shared.array((T, T), float32)", "As = cuda.shared.array((T, T), int32)"),
+        ),
         "first_barrier_missing": ("first barrier", (FILLED, PRODUCTS)),
         "no_barriers": ("no barrier at all", ("cuda.syncthreads()", "pass")),
         "returns_early": ("return", (LOOP, f"if row >= m or col >= n:\n            return\n        {LOOP}")),

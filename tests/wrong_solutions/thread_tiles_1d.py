@@ -78,6 +78,20 @@ ONE_BY_ONE = f"for j in range(TM):\n            acc = float32(0)\n{indent(ONE_RE
 WRONG["thread_columns"] = altered(
     "thread_columns",
     {
+        "i_and_ty_exchanged_in_the_store": (
+            "`i` and `ty` are swapped",
+            (PLACE, "row, col = row0 + i * TM + ty, col0 + tx"),
+        ),
+        "all_stored_in_the_first_row": (
+            "one over the other",
+            (PLACE, "row, col = row0 + ty * TM, col0 + tx"),
+        ),
+        "stored_from_the_next_block_on": (
+            "which is in another block",
+            (PLACE, "row, col = row0 + ty * BM + i, col0 + tx"),
+        ),
+        "column_by_y": ("The column of Bs is `ty`", ("b = Bs[p, tx]", "b = Bs[p, ty]")),
+        "results_of_half_precision": ("`acc` are float16", (ZEROS, ZEROS.replace("float32", "float16", 1))),
         "only_declared_and_zeroed": (
             "Two pieces are missing",
             (PRODUCTS, "pass\n"),

@@ -10,6 +10,10 @@ COPY = "store4(out, (r, c), load4(A, (r, c)))"
 def four_at_once() -> dict[str, Wrong]:
     one_by_one = "for e in range(4):\n                out[r, c + e] = "
     mistakes = {
+        "sizes_of_the_array": (
+            "A's rows are longer than the tile",
+            ("tid // (BK // 4), tid % (BK // 4)", "tid // (A.shape[1] // 4), tid % (A.shape[1] // 4)"),
+        ),
         "divided_by_bk": (
             "divide by `BK // 4`",
             ("ROWS = THREADS // (BK // 4)", "ROWS = THREADS // BK"),
@@ -72,6 +76,7 @@ def transposing_scatter() -> dict[str, Wrong]:
     flat = ("WIDTH = BM + PAD", "WIDTH = BM + PAD\n    SIZE = BK * WIDTH"), ("(BK, WIDTH)", "SIZE")
     of_four = ", ".join(f"As[j + {e}, p]" for e in range(4))
     mistakes = {
+        "elements_of_eight_bytes": ("have 8 bytes each", ("float32, 16)", "np.float64, 16)")),
         "untransposed": (
             "Nothing is transposed",
             *flat,
@@ -189,6 +194,10 @@ def ragged_fours() -> dict[str, Wrong]:
                 As[c + e, r] = {CLEARED}
 """
     mistakes = {
+        "sizes_of_the_array": (
+            "The sizes come from `A.shape`",
+            ("if k0 + c + e < k", "if k0 + c + e < A.shape[1]"),
+        ),
         "trusts_the_zeros_of_b": (
             "Whole groups of four past k",
             (LOAD_GUARD, "row0 + r < m"),

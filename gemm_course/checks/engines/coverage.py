@@ -216,7 +216,9 @@ def fetch(function: Any, tiles: Tiles, problem: Problem, at: tuple[int, int], k0
     kernel, grid = fetch_only(function, BM, BN, BK), (-(-q.n // BN), -(-q.m // BM))
     given = (q.m, q.n, q.k, k0, A, B)
     try:
-        done = try_kernel(kernel, FETCHES, grid, tiles.threads, *given, about=about, watch=Watch((*at, 0)))
+        done = try_kernel(
+            kernel, FETCHES, grid, tiles.threads, *given, about=about, watch=Watch((*at, 0)), own=function
+        )
     except Refused as refused:
         first = line_at(function, function.py_func.__code__.co_firstlineno)
         raise Refused(refused.message, refused.where or first) from None

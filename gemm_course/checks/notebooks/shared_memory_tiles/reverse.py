@@ -162,6 +162,7 @@ def _check_shared_size(trials: dict[int, Trial], kernel):
             "The tile's elements have 8 bytes each: its dtype is not that of `a`. Declare it with float32, "
             "4 bytes."
         )
+    _check_width(trials[smallest])
     for T, size in sizes.items():
         if size > T:
             raise Refused(
@@ -172,6 +173,17 @@ def _check_shared_size(trials: dict[int, Trial], kernel):
             raise Refused(
                 f"The tile is too small: {size} elements for the {T} of a block.", _first_wrong(T, trials[T])
             )
+
+
+def _check_width(trial: Trial) -> None:
+    """Refuse elements of less than 4 bytes: half the shared memory for as many elements."""
+    bits = trial.accesses("store")["bits"]
+    if len(bits) and bits.max() < 32:
+        raise Refused(
+            f"The tile's elements have {bits.max() // 8} bytes each: its dtype is not that of `a`, and the "
+            "numbers are rounded. Declare it with float32, 4 bytes.",
+            f"{trial.about}.",
+        )
 
 
 # ---- races and numbers -------------------------------------------------------------------------------------
@@ -259,6 +271,12 @@ def _check_numbers(T: int, trial: Trial):
         raise Refused(
             "`out` is the same as `a`: the order is reversed twice, when the tile is filled and when it is "
             "read.",
+            where,
+        )
+    if (out == np.trunc(_expected(T, trial))).all():
+        raise Refused(
+            "The tile's elements are whole numbers, so that what stands behind the point is lost: its dtype "
+            "is not that of `a`. Declare it with float32.",
             where,
         )
     if np.isnan(out).any():

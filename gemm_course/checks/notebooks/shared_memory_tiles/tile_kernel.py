@@ -9,6 +9,7 @@ from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import barriers, no_float64, no_number_beside, stored_once
 from gemm_course.checks.engines.problem import Geometry
+from gemm_course.checks.engines.slips_in_source import refuse_swapped_axes
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.checks.notebooks.shared_memory_tiles.tile_mix_ups import mix_ups
 from gemm_course.kernels import LADDER
@@ -77,6 +78,11 @@ def _begun(*trials: GemmTrial) -> None:
 
 
 # ---- shared memory -----------------------------------------------------------------------------------------
+
+
+def _before_numbers(trials: Sequence[GemmTrial]) -> None:
+    _check_shared_memory(trials)
+    refuse_swapped_axes(trials[0], right=trials[0].right)
 
 
 def _check_shared_memory(trials: Sequence[GemmTrial]) -> None:
@@ -272,5 +278,5 @@ FACTORY = GemmFactory(
     ),
     begun=_begun,
     at_first=_one_element_each,
-    before_numbers=_check_shared_memory,
+    before_numbers=_before_numbers,
 )

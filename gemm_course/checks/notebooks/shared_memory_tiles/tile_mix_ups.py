@@ -79,6 +79,28 @@ FIRST_BLOCK = (
         False,
     ),
 )
+# The two flags say whether only threads with an element of C fetch one of A, and of B.
+GUARDED_BY_C = (
+    (
+        "Threads outside C fetch nothing of A, but their neighbours in the row need it: the guard of C "
+        "stands around the load of A. Guard that by where A ends: `row < m and k0 + tx < k`.",
+        True,
+        False,
+    ),
+    (
+        "Threads outside C fetch nothing of B, but their neighbours in the column need it: the guard of C "
+        "stands around the load of B. Guard that by where B ends: `k0 + ty < k and col < n`.",
+        False,
+        True,
+    ),
+    (
+        "Threads outside C fetch nothing, but their neighbours need what they should fetch: the guard of C "
+        "stands around both loads. Guard each by where its matrix ends: `row < m and k0 + tx < k`, "
+        "`k0 + ty < k and col < n`. The guard of C belongs around the store alone.",
+        True,
+        True,
+    ),
+)
 CLAMPED = (
     "Past the end of k the last element is fetched again, as with `min(k0 + tx, k - 1)`, and its product is "
     "added again. Put a zero into the tile there."
@@ -96,8 +118,22 @@ def mix_ups(T: int) -> tuple[Mistake, ...]:
         past = -q.k % T
         return result(q, q.AB + past * np.outer(q.A[:, -1], q.B[-1])) if past else None
 
+    def guarded(of_a: bool, of_b: bool):
+        """Compute C where a thread outside C stores a zero for the tile of A, of B, or both."""
+
+        def predict(q: Problem) -> np.ndarray:
+            step = np.arange(q.k) % T
+            fetches_a = np.arange(q.n) // T * T + step[:, None] < q.n
+            fetches_b = np.arange(q.m)[:, None] // T * T + step < q.m
+            return result(
+                q, np.where(fetches_b | (not of_b), q.A, 0) @ np.where(fetches_a | (not of_a), q.B, 0)
+            )
+
+        return predict
+
     return (
         Mistake(CLAMPED, clamped),
+        *(Mistake(message, guarded(*flags)) for message, *flags in GUARDED_BY_C),
         *(Mistake(message, computed(indices)) for message, indices in MIX_UPS),
         *(Mistake(message, computed(stuck=stuck)) for message, *stuck in STUCK),
         *(Mistake(message, computed(first_block=stays)) for message, *stays in FIRST_BLOCK),

@@ -7,7 +7,7 @@ import numpy as np
 
 from gemm_course.checks.core import Element, NothingYet, Refused, exercise
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
-from gemm_course.checks.engines.gemm import GemmTrial, Likely
+from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import STANDARD, check_tiles_used, reads
 from gemm_course.checks.engines.mistakes import Prediction, added_up, mixed, only_stored, result, taken_from
@@ -158,6 +158,10 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             "`range(TM)` has TM iterations.",
             mixed(block, np.diag([float(r % TM != TM - 1) for r in range(tiles.BM)]), None),
         ),
+        Mistake(
+            "The column of Bs is `ty`. A thread's column goes with x: `Bs[p, tx]`.",
+            _column_by_y(tiles),
+        ),
         Mistake("`Bs` is read transposed, `Bs[tx, p]`, but was filled as `Bs[p, tx]`.", _transposed(tiles)),
         Mistake(
             "All BK steps of a tile use its first row of Bs. Each step has its own: `b = Bs[p, tx]`, in the "
@@ -169,6 +173,19 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             taken_from(block, lambda r: r % TM),
         ),
     )
+
+
+def _column_by_y(tiles: Tiles) -> Prediction:
+    """Predict C where the threads take column ty of Bs; None where there are more threads than columns."""
+
+    def predict(q: Problem) -> np.ndarray | None:
+        if tiles.BM // tiles.TM > tiles.BN:
+            return None
+        row, col = np.ogrid[: q.m, : q.n]
+        wide = np.pad(q.AB, ((0, 0), (0, tiles.BN)))
+        return result(q, wide[row, col // tiles.BN * tiles.BN + row % tiles.BM // tiles.TM])
+
+    return predict
 
 
 def _transposed(tiles: Tiles) -> Prediction:
@@ -304,6 +321,44 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
     )
 
 
+def _before_numbers(trials: Sequence[GemmTrial]) -> None:
+    _check_tiles_read(trials)
+    if not trials[0].right:
+        _check_rows_stored(trials[0])
+
+
+def _check_rows_stored(trial: GemmTrial) -> None:
+    """Refuse a store into other rows than the thread's, which looks as if results were left out.
+
+    C has more rows here than the block, so that none of them is guarded away.
+    """
+    t, ty = trial.tiles, 1
+    tall = Problem(t.TM * t.BM, t.BN, t.BK)
+    traced = try_on(trial.kernel, trial.geometry, tall, tiles=t, watch=Watch(local=False))
+    trace, name = traced.report.trace, trial.own_name("C")
+    stores = trace[(trace["array"] == name) & (trace["op"] == "store") & (trace["thread"] == ty * t.BN)]
+    rows = [element[0] for element in stores["element"]]
+    for wrong, message in (
+        (
+            [i * t.TM + ty for i in range(t.TM)],
+            "The results are stored in the rows `i * TM + ty`, in which `i` and `ty` are swapped. A thread's "
+            "rows are `ty * TM + i`.",
+        ),
+        (
+            [ty * t.TM] * t.TM,
+            "All results of a thread are stored in its first row, one over the other, and the last one "
+            "stays. The row must go on with `i`: `row0 + ty * TM + i`.",
+        ),
+        (
+            [ty * t.BM + i for i in range(t.TM)],
+            "The results are stored from row `ty * BM` on, which is in another block. A thread has TM rows "
+            "of its block, from `ty * TM` on.",
+        ),
+    ):
+        if rows == wrong:
+            raise Refused(message, f"{trial.line(stores['line'].iloc[0])}. {trial.about}.")
+
+
 def _check_tiles_read(trials: Sequence[GemmTrial]) -> None:
     """Refuse products that read the matrices instead of the tiles that were filled from them."""
     trial = trials[0]
@@ -325,7 +380,7 @@ FACTORY = GemmFactory(
     geometry=_geometry,
     likely=_likely,
     begun=_begun,
-    before_numbers=_check_tiles_read,
+    before_numbers=_before_numbers,
     in_registers=True,
     lessons=(
         *STANDARD,

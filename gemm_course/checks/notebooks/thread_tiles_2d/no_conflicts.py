@@ -94,7 +94,7 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
 
 
 def width_follows(trial: GemmTrial) -> None:
-    """Refuse padding that is so wide on small tiles that it must be a fixed number."""
+    """Refuse padding that takes as much room on small tiles as the results would."""
     BM, BN, BK = trial.tiles.block_tile
     if trial.report.shared_bytes < 4 * (BK * (BM + BN) + BM * BN):
         return
@@ -103,7 +103,7 @@ def width_follows(trial: GemmTrial) -> None:
         if size * (width - usual) >= BM * BN:
             raise Refused(
                 f"The rows of `{name}` are {width} words long, where the tile's have {usual}. Is the width a "
-                "fixed number? Let it follow from the tile, such as `BK + 1`.",
+                "fixed number, or the padding so wide? Let it follow from the tile, and be short: `BK + 1`.",
                 f"{trial.about}.",
             )
 

@@ -1,17 +1,17 @@
 """Checks ``outer_product``: a GEMM kernel whose threads add an outer product to TM by TN results per step."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, Written, exercise, line_at
+from gemm_course.checks.core import Refused, exercise
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import STANDARD, reads
 from gemm_course.checks.engines.mistakes import Prediction, added_up, among, only_stored, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
+from gemm_course.checks.engines.slips_in_source import refuse_swapped_axes
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from lockstep import Finding
 
@@ -118,6 +118,11 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             "`acc[i, j] += a[i] * b[j]`.",
             _column_by_row(tiles),
         ),
+        Mistake(
+            "In an array of one dimension result (i, j) has the place `i * TN + j`, since a row has TN "
+            "results. With `i * TM + j` several of them share one.",
+            _places_shared(tiles),
+        ),
     )
 
 
@@ -131,6 +136,25 @@ def _column_by_row(tiles: Tiles) -> Prediction:
         row, col = np.ogrid[: q.m, : q.n]
         wide = np.pad(q.AB, ((0, 0), (0, TN)))
         return result(q, wide[row, col // TN * TN + row % TM])
+
+    return predict
+
+
+def _places_shared(tiles: Tiles) -> Prediction:
+    """Predict C where result (i, j) of a thread is added up in place i * TM + j, with others."""
+    BM, BN, TM, TN = tiles.BM, tiles.BN, tiles.TM, tiles.TN
+    place = np.arange(TM)[:, None] * TM + np.arange(TN)
+    same = (place[:, :, None, None] == place).astype(float)
+
+    def predict(q: Problem) -> np.ndarray | None:
+        if TM >= TN:
+            return None
+        down, right = -(-q.m // BM) * BM, -(-q.n // BN) * BN
+        full = np.zeros((down, right))
+        full[: q.m, : q.n] = q.AB
+        each = full.reshape(down // TM, TM, right // TN, TN)
+        shared = np.einsum("ijkl,akbl->aibj", same, each)
+        return result(q, shared.reshape(full.shape)[: q.m, : q.n])
 
     return predict
 
@@ -208,19 +232,8 @@ def _places_swapped(tiles: Tiles, q: Problem) -> np.ndarray:
 
 
 def _before_numbers(trials: Sequence[GemmTrial]) -> None:
-    check_axes(trials[0])
+    refuse_swapped_axes(trials[0], right=trials[0].right)
     check_the_guard(trials[0])
-
-
-def check_axes(trial: GemmTrial) -> None:
-    """Refuse swapped names of x and y before the numbers mislead."""
-    line = _axes_swapped_in(trial.kernel)
-    if line and not trial.right:
-        raise Refused(
-            "`tx` and `ty` are swapped where they get their values: `tx` is `cuda.threadIdx.x`, which counts "
-            "across, and `ty` is `cuda.threadIdx.y`.",
-            line_at(trial.kernel, line),
-        )
 
 
 def check_the_guard(trial: GemmTrial) -> None:
@@ -319,13 +332,6 @@ def _shared_race(finding: Finding, trial: GemmTrial) -> str | None:
         f"`{finding.array}` is in shared memory: there is one for the whole block, and all threads write "
         f"into it. What a thread keeps for itself belongs in `cuda.local.array`. {finding.message}"
     )
-
-
-def _axes_swapped_in(kernel: Any) -> int:
-    """Return the line that calls `cuda.threadIdx.y` tx, or `cuda.threadIdx.x` ty; 0 without one."""
-    wrong = {("tx", "cuda.threadIdx.y"), ("ty", "cuda.threadIdx.x")}
-    assigned = Written(kernel).assignments
-    return next((target.line for target, value in assigned if (target.text, value.text) in wrong), 0)
 
 
 LESSONS = (

@@ -14,6 +14,7 @@ from gemm_course.checks.engines.coverage_in_kernels import filled, hold_tiles
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, try_on
 from gemm_course.checks.engines.lessons import no_number_beside
 from gemm_course.checks.engines.problem import Problem
+from gemm_course.checks.engines.slips_in_source import refuse_swapped_axes
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.checks.kits import make_fetch
 from gemm_course.checks.notebooks.thread_tiles_2d import outer_product
@@ -114,7 +115,7 @@ def _calls_the_kit(function: Any, seen: set) -> str:
 
 def _tiles_first(make_kernel: Callable, trials: Sequence[GemmTrial]) -> None:
     """Refuse tiles with holes or wrong elements before the numbers that follow from them mislead."""
-    outer_product.check_axes(trials[0])
+    refuse_swapped_axes(trials[0], right=trials[0].right)
     for number, tiles in enumerate(SHAPES):
         kernel = kernel_of(call(make_kernel, *tiles), GEMM)
         hold_tiles(COVERAGE, kernel, outer_product.geometry(tiles), tiles, fully=number < FULLY)

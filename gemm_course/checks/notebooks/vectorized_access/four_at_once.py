@@ -83,6 +83,11 @@ def _out_of_bounds(finding: Finding, run: Move) -> str | None:
             "`//` and `%` are swapped: neighbouring threads share a row, so the row is made with `//`, the "
             f"column with `%`. {finding.message}"
         )
+    if f"{run.own_name('A')}.shape" in run.written.texts:
+        return (
+            "The sizes come from `A.shape`, but A's rows are longer than the tile: what lies behind column "
+            f"BK is not part of it. Take BM and BK. {finding.message}"
+        )
     if finding.element[0] < run.tiles.BM:
         return (
             "A thread's column lies outside the tile. A row of BK floats is BK // 4 groups of four, so only "

@@ -62,7 +62,7 @@ def ragged_fours(make_fetch):
         _check_lesson(fetch, fetch.trial(fetch.whole))
     return (
         f"Right on {tried} problems, with k from 1 to {max(f.whole.k for f in fetches)}, NaN behind every "
-        f"row of A, and 128 bits in each load.{_of_dynamic_places(fetches[0].written)}"
+        f"row of A, and 128 bits in each load of a whole tile.{_of_dynamic_places(fetches[0].written)}"
     )
 
 
@@ -290,6 +290,11 @@ def _why_wrong(fetch: Fetch, trial: GemmTrial) -> str:
     for mistake in _mistakes(fetch.tiles):
         if trial.equals(mistake.predict(trial.problem)):
             return mistake.message
+    if f"{fetch.written.parameters[2]}.shape" in fetch.written.texts:
+        return (
+            "The sizes come from `A.shape`, which tells how long A's rows are with their padding. A itself "
+            "has `m` rows and `k` columns: use the parameters."
+        )
     if np.isnan(trial.got).any() and (slip := fetch.goes_one_too_far() or fetch.leaves_out_k0()):
         return (
             f"There is a NaN in C. {slip}Past k lies the row's padding, and it does not "

@@ -238,6 +238,12 @@ def _check_scatter(run: Move) -> None:
     if counted <= enough:
         return
     requests = int(stores["requests"].sum())
+    if stores["bits"].max() > 32:
+        raise Refused(
+            "The numbers are right, but the elements of As have 8 bytes each, so that rows take twice the "
+            "room, and a store twice the wavefronts or more. Declare As with float32.",
+            f"{run.line(stores['line'].iloc[0])}. {run.about}.",
+        )
     told = f"{counted / requests:g} wavefronts per request where {enough / requests:g} do"
     unpadded = 4 * tiles.BK * (tiles.BM + tiles.PAD) > run.report.shared_bytes
     why = (
