@@ -5,7 +5,8 @@
 # column. What it read from As served one result, and was thrown away.
 #
 # Here is a thread with a column of 64 results. In each step along k it reads 65 elements of shared memory,
-# for 64 multiply-adds. **Keep the 64 results, and give them another shape. Get below 17 reads.**
+# for 64 multiply-adds. **Keep the 64 results, and give them another shape. Get below 17 reads.** (Move TM
+# first.)
 
 # %%
 import numpy as np
@@ -33,6 +34,13 @@ see.registers("thread_tiled_2d", tiles={"TM": 64, "TN": 1})
 
 # %%
 see.recall("thread_tiles_2d")
+
+# %% [markdown]
+# And a bet for [your ladder](glossary.md#ladder). The column of notebook [[thread_tiles_1d.ipynb]] reached 21
+# TFLOPS on an H200. How many will 8 × 8 results per thread reach? Write a number in place of the dots.
+
+# %%
+see.my_bet("slices", tflops=...)
 
 # %% [markdown]
 # ## How do you multiply a column by a row?
@@ -322,11 +330,14 @@ see.predict("thread_tiles_2d.told")
 # %% [markdown]
 # ## Are sixteen warps enough?
 #
-# With the square a thread takes 128 registers: 64 hold sums. Which of the SM's four tanks is full, and how
-# many blocks of 8 warps fit?
+# With the square a thread takes 128 registers: 64 hold sums. An SM has 65,536 registers, 228 KB of shared
+# memory, and places for 64 warps and 32 blocks. How many blocks of 256 threads and 16 KB fit, and what is
+# full first?
 
 # %%
-see.occupancy("thread_tiled_2d", tiles=square)
+see.fold(
+    lambda: see.occupancy("thread_tiled_2d", tiles=square), first="Work it out first, then open this."
+)
 
 # %%
 see.predict("thread_tiles_2d.occupancy")
