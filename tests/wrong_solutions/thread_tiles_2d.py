@@ -85,13 +85,13 @@ def slices() -> dict[str, Wrong]:
             ("fetch", "load_tiles"),
             ("make_load_tiles", "make_fetch"),
         ),
-        "the_draft": ("This is the draft", *loops("range(tx, tx + 1)", "range(ty, ty + 1)")),
+        "the_draft": ("As in the draft", *loops("range(tx, tx + 1)", "range(ty, ty + 1)")),
         "rounded_down": (
-            "passes over As are rounded down",
+            "last columns of As are left out",
             *loops("range(tx, BK // (BN // TN) * (BN // TN), BN // TN)", "range(ty, BK, BM // TM)"),
         ),
         "passes_rounded_down": (
-            "passes over Bs are rounded down",
+            "last rows of Bs are left out",
             (LOOP_B, "for s in range(BK // (BM // TM)):\n                r = ty + s * (BM // TM)"),
         ),
         "rounded_up_without_a_guard": (
@@ -170,6 +170,14 @@ def slices() -> dict[str, Wrong]:
         "barrier_in_the_loop": (
             "barrier inside a loop or a branch",
             (STORE_A, f"{STORE_A}\n                cuda.syncthreads()"),
+        ),
+        "returns_early": (
+            "Let them go on",
+            (OWN, f"if row0 + ty * TM >= m or col0 + tx * TN >= n:\n            return\n        {OWN}"),
+        ),
+        "elements_of_eight_bytes": (
+            "`As` has elements of 8 bytes",
+            ("As = cuda.shared.array((BM, BK), float32)", "As = cuda.shared.array((BM, BK), float64)"),
         ),
         "barrier_in_a_guard": (
             "stay where they were",

@@ -16,6 +16,7 @@ from gemm_course.checks.core import Refused
 from lockstep import Finding, Watch
 
 from .coverage import Coverage, Fetched, Store, situations
+from .findings import FINDINGS
 from .gemm import GemmTrial, try_on
 from .problem import Geometry, Problem
 from .tiles import Tiles
@@ -131,6 +132,8 @@ class Filled(Fetched, GemmTrial):
 
     def check_barriers(self) -> None:
         """Refuse a barrier that not all threads reach equally often."""
+        if exited := self.advised("barrier_after_exit"):
+            raise Refused(FINDINGS["barrier_after_exit"](exited, self), f"{self.line(exited)}. {self.about}")
         diverged = self.error("barrier_divergence") or self.advised("barrier_in_branch")
         if diverged:
             raise Refused(

@@ -72,8 +72,8 @@ def _rounded_down(array: str) -> CoverageSlip:
         return range(own, t.BK // _across(array, t) * _across(array, t), _across(array, t))
 
     return CoverageSlip(
-        f"The passes over {array} are rounded down: `BK // ({ACROSS[array]})` leaves out the last "
-        f"{MANY[array]} where BK is no multiple of `{ACROSS[array]}`. "
+        f"The last {MANY[array]} of {array} are left out where BK is no multiple of `{ACROSS[array]}`: are "
+        f"the passes rounded down, `BK // ({ACROSS[array]})`? "
         f"`range({OWN[array]}, BK, {ACROSS[array]})` goes on until BK is reached.",
         _slices(array, along),
     )
@@ -163,9 +163,9 @@ def _first_of_each(t: Tiles) -> dict:
 
 SLIPS = (
     _in_both(
-        "This is the draft: each thread brings one slice, of column `tx` and of row `ty`, and no more. Where "
-        "there are fewer threads than BK in that direction, it must come back for the next slice: `range(tx, "
-        "BK, ...)`.",
+        "As in the draft, each thread brings one slice, of column `tx` or of row `ty`, and no more. Where "
+        "there are fewer threads than BK in that direction, it must come back for the next slice, as many "
+        "columns or rows further on as there are threads.",
         lambda array, own, t: [own],
     ),
     _stride("As", "`BM // TM`, the threads along y", lambda t: t.BM // t.TM),

@@ -135,6 +135,17 @@ def _stored_once(trial: GemmTrial) -> None:
         )
 
 
+def _four_bytes(trial: GemmTrial) -> None:
+    """Refuse tiles of float64, which take twice the shared memory."""
+    wide = trial.accesses("load").query("bits == 64")
+    if len(wide):
+        raise Refused(
+            f"The result is right, but `{wide['array'].iloc[0]}` has elements of 8 bytes, twice the shared "
+            "memory: `cuda.shared.array(..., float32)`.",
+            trial.line(wide["line"].iloc[0]),
+        )
+
+
 def _check_shared_out(make_kernel: Callable) -> None:
     """Refuse tiles that few of the threads fetch while the others wait."""
     tiles = SHAPES[0]
@@ -200,5 +211,5 @@ COVERAGE = Coverage(
 FACTORY = replace(
     outer_product.FACTORY,
     at_first=_refuse_the_kit,
-    lessons=(*outer_product.LESSONS, no_number_beside, _stored_once),
+    lessons=(*outer_product.LESSONS, _four_bytes, no_number_beside, _stored_once),
 )
