@@ -27,7 +27,7 @@ see.registers("thread_tiled_2d", tiles={"TM": 64, "TN": 1})
 # With one result per thread it was two.
 
 # %% [markdown]
-# *Time: about 30 minutes to read, 50 for the exercises; a pause is marked. Comes from document 004, kernel
+# *Time: about 30 minutes to read, 48 for the exercises; a pause is marked. Comes from document 004, kernel
 # v04, and from document 001; the [glossary](glossary.md#document) says what the documents are.*
 #
 # First two questions from memory, without looking back:
