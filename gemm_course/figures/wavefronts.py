@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import groupby
 
 from gemm_course.figures import colours
@@ -34,14 +35,24 @@ def served(request: Request) -> list[tuple[range, list[Wavefront]]]:
     needed = {lane: address // WORD for lane, _, address in request.lanes}
     width = max(request.bits // 32, 1)
     size = WARP // width
-    if request.op == "load" and width > 1 and any(_agree(needed, other) for other in (1, 2)):
+    if agreeing(request):
         size *= 2
     groups = [range(first, first + size) for first in range(0, WARP, size)]
     return [(lanes, _fronts(needed, lanes, width)) for lanes in groups if needed.keys() & set(lanes)]
 
 
-def _agree(needed: dict[int, int], other: int) -> bool:
-    return all(word == needed.get(lane ^ other, word) for lane, word in needed.items())
+def agreeing(request: Request) -> int:
+    """Return how far apart the lanes are, 1 or 2, of which each wants what the other does.
+
+    Return 0 if there are no such pairs, or if the request is one for which they bring nothing.
+    """
+    if request.op != "load" or request.bits <= 32:
+        return 0
+    needed = {lane: address for lane, _, address in request.lanes}
+    for apart in (1, 2):
+        if all(address == needed.get(lane ^ apart, address) for lane, address in needed.items()):
+            return apart
+    return 0
 
 
 def _fronts(needed: dict[int, int], lanes: range, width: int) -> list[Wavefront]:
@@ -94,14 +105,12 @@ def _misaligned(request: Request) -> list[int]:
 def lines(drawing: Drawing, request: Request, y: float, *, key: bool = True) -> None:
     """Draw the lines of banks below y, and write notes below. With ``key``, a note says what a line is."""
     misaligned, groups = _misaligned(request), served(request)
-    drawing.text(_LEFT, y - 6, "bank 0", size=12, fill=colours.QUIET)
-    for bank in (8, 16, 24, 31):
-        drawing.text(_x(bank) + _CELL / 2, y - 6, bank, size=12, anchor="middle", fill=colours.QUIET)
+    bank_numbers(drawing, y - 6)
     for lanes, fronts in groups:
         drawing.text(_LEFT, y + 14, _heading(lanes, fronts), bold=len(fronts) > 1, fill=colours.QUIET)
         y += 20
         for front in fronts:
-            _line(drawing, y, front, request, set(misaligned))
+            bank_line(drawing, y, front, request, misaligned)
             y += _HIGH
         y += 4
     for words in _footnotes(request, groups, misaligned, key):
@@ -118,7 +127,16 @@ def _heading(lanes: range, fronts: list[Wavefront]) -> str:
     return f"lanes {lanes[0]} to {lanes[-1]}: {count}"
 
 
-def _line(drawing: Drawing, y: float, front: Wavefront, request: Request, misaligned: set[int]) -> None:
+def bank_numbers(drawing: Drawing, y: float) -> None:
+    """Write the numbers of some banks above their lines."""
+    drawing.text(_LEFT, y, "bank 0", size=12, fill=colours.QUIET)
+    for bank in (8, 16, 24, 31):
+        drawing.text(_x(bank) + _CELL / 2, y, bank, size=12, anchor="middle", fill=colours.QUIET)
+
+
+def bank_line(
+    drawing: Drawing, y: float, front: Wavefront, request: Request, misaligned: Sequence[int] = ()
+) -> None:
     """Draw 32 banks. The banks that serve a lane are one box with the lane's number."""
     hue = colours.of_array(request.array)
     for bank in range(BANKS):

@@ -54,6 +54,7 @@ _HOMES = {
     "tiles_over_time": "schedule",
     "tiles": "tiles",
     "waits": "waits",
+    "turns": "turns",
     "walk": "walk",
     "warp_and_memory": "warp_and_memory",
     "warp_reads": "warp_reads",

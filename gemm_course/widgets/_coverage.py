@@ -26,19 +26,24 @@ _WHY = "it is drawn for small blocks with thread tiles of 4 by 4"
 
 
 @explorer
-def coverage(subject: str | Stage | Callable = "kernel5") -> Explorer | None:
+def coverage(subject: str | Stage | Callable = "kernel5", *, BK: int = 8) -> Explorer | None:
     """Show which elements of the tiles each thread of a block has stored, and hatch those that no thread has.
 
     ``subject`` is a stage that fetches in slices, its name, or a factory (BM, BN, BK, TM, TN) of GEMM kernels
-    (m, n, k, alpha, A, B, beta, C), or of device functions fetch(m, n, k, k0, A, B, As, Bs). For a stage
-    without thread tiles of this size, show a sentence instead.
+    (m, n, k, alpha, A, B, beta, C), or of device functions fetch(m, n, k, k0, A, B, As, Bs). ``BK`` is the
+    depth of the tiles that are shown first. For a stage without thread tiles of this size, show a sentence
+    instead. Raise ValueError for a depth that is not offered.
     """
     stage = _stage(subject)
     if not shown("coverage", stage, _has_these_thread_tiles, _WHY):
         return None
+    controls = _controls(stage, BK)
+    offered = controls["depth"][1]({"block": BLOCKS[0]})
+    if BK not in offered:
+        raise ValueError(f"BK must be one of {', '.join(map(str, offered))}, not {BK}.")
     # A learner's function that fails must do so here, before anything is shown.
-    _filled(stage, BLOCKS[0], 8)
-    return Explorer(or_words(lambda **chosen: draw(stage, **chosen)), _controls(stage, 8))
+    _filled(stage, BLOCKS[0], BK)
+    return Explorer(or_words(lambda **chosen: draw(stage, **chosen)), controls)
 
 
 @explorer

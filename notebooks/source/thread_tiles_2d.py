@@ -5,8 +5,7 @@
 # column. What it read from As served one result, and was thrown away.
 #
 # Here is a thread with a column of 64 results. In each step along k it reads 65 elements of shared memory,
-# for 64 multiply-adds. **Keep the 64 results, and give them another shape. Get below 17 reads.** (Move TM
-# first.)
+# for 64 multiply-adds. **Keep the 64 results, and give them another shape. Get below 17 reads.**
 
 # %%
 import numpy as np
@@ -15,7 +14,7 @@ from numba import cuda, float32
 from gemm_course import check
 from gemm_course import widgets as see
 
-see.registers("thread_tiled_2d", tiles={"TM": 64, "TN": 1})
+see.registers("thread_tiled_2d", results=64)
 
 # %% [markdown]
 # How many elements does a thread with TM × TN results read in a step, and for how many multiply-adds? Say it

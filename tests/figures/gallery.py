@@ -26,6 +26,7 @@ from gemm_course.widgets import (
     _threads,
     _tile_banks,
     _tiles,
+    _turns,
     _walk,
     _warp_and_memory,
     _warp_reads,
@@ -113,7 +114,12 @@ GALLERY = {
     "wavefronts": lambda: _wavefronts.draw(next(iter(_wavefronts.ACCESSES)), 16, 4),
     "warp reads": partial(_warp_reads.draw, "8 × 4", "side by side", "As", "one float"),
     "warp reads, wide": partial(_warp_reads.draw, "4 × 8", "runs of four", "Bs", "four floats"),
+    "turns": partial(_turns.draw, 1, "2 × 16", "side by side", "Bs"),
+    "turns, joined": partial(_turns.draw, 0, "16 × 2", "runs of four", "Bs"),
     "registers": partial(_registers.draw, "thread_tiled_1d", {"TM": 8}, 5, 3),
+    "registers, a long column": partial(
+        _registers.draw, "thread_tiled_2d", {"TM": 64, "TN": 1}, 5, 3, _registers._ROOMY
+    ),
     "owners": partial(_owners.draw, "003: TN 8, WNITER 2", "block", "warp", 1, 9),
     "owners, lanes": partial(_owners.draw, "003: TN 8, WNITER 2", "warp", "lane", 0, 29),
     "owners, steps": partial(_owners.draw, "warp_tiled: 4 × 8 lanes", "sub-tile", "owner", 0, 29),

@@ -48,6 +48,17 @@ def test_coverage_offers_only_depths_that_a_stage_can_fetch():
     assert 2 in _coverage._controls(LADDER["kernel5"], 8)["depth"][1]({"block": (16, 16)})
 
 
+@pytest.mark.parametrize(("depth", "said"), [(4, "both tiles are complete"), (8, "no thread writes")])
+def test_coverage_can_open_at_a_depth(depth, said):
+    explorer = see.coverage.makes_explorer("kernel5_draft", BK=depth)
+    assert said in explorer.picture(explorer.controls.start()).alt
+
+
+def test_coverage_refuses_a_depth_that_it_does_not_offer():
+    with pytest.raises(ValueError, match="BK must be one of 2, 4, 8, 16, not 5"):
+        see.coverage("kernel5_draft", BK=5)
+
+
 @pytest.mark.parametrize("block", [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_every_thread_of_every_block_can_be_followed_to_its_end(block):
     story, stage = _walk._story(block)
