@@ -23,6 +23,7 @@ _HOMES = {
     "fold": "fold",
     "counts": "charts",
     "phases": "phases",
+    "queue": "queue",
     "race": "race",
     "roofline": "roofline",
     "tflops": "charts",

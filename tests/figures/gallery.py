@@ -16,6 +16,7 @@ from gemm_course.widgets import (
     _occupancy,
     _owners,
     _phases,
+    _queue,
     _race,
     _registers,
     _row_lengths,
@@ -116,6 +117,8 @@ GALLERY = {
     "warp reads, wide": partial(_warp_reads.draw, "4 × 8", "runs of four", "Bs", "four floats"),
     "turns": partial(_turns.draw, 1, "2 × 16", "side by side", "Bs"),
     "turns, joined": partial(_turns.draw, 0, "16 × 2", "runs of four", "Bs"),
+    "queue": partial(_queue.draw, "a column of A", 8),
+    "queue, of a row": partial(_queue.draw, "a row of B", 0),
     "registers": partial(_registers.draw, "thread_tiled_1d", {"TM": 8}, 5, 3),
     "registers, a long column": partial(
         _registers.draw, "thread_tiled_2d", {"TM": 64, "TN": 1}, 5, 3, _registers._ROOMY
