@@ -14,6 +14,7 @@ _HOMES = {
     "grid": "threads",
     "latency": "threads",
     "banks": "banks",
+    "branch": "branch",
     "card": "card",
     "diff": "code",
     "source": "code",

@@ -8,6 +8,7 @@ from gemm_course.figures.words import in_words
 from gemm_course.kernels import LADDER
 from gemm_course.widgets import (
     _banks,
+    _branch,
     _card,
     _coverage,
     _fragments,
@@ -119,6 +120,7 @@ GALLERY = {
     "turns, joined": partial(_turns.draw, 0, "16 × 2", "runs of four", "Bs"),
     "queue": partial(_queue.draw, "a column of A", 8),
     "queue, of a row": partial(_queue.draw, "a row of B", 0),
+    "branch": partial(_branch.draw, 1, "31 even, one odd"),
     "registers": partial(_registers.draw, "thread_tiled_1d", {"TM": 8}, 5, 3),
     "registers, a long column": partial(
         _registers.draw, "thread_tiled_2d", {"TM": 64, "TN": 1}, 5, 3, _registers._ROOMY
