@@ -1,10 +1,10 @@
 """Keeps a learner's attempts and the messages that they got, if the learner has switched that on.
 
-`attempts.jsonl`, beside the learner's progress, has a line of JSON per attempt: the exercise's number,
-whether it passed, the first sentence of its message, and the time. It has no code, though a message may quote
-names from it, and it names no user and no machine. Without the file nothing is kept. `gemm-course attempts
---on` makes it, and `--off` removes it. A teacher gets a summary without times, which the learner writes and
-sends.
+`attempts.jsonl`, beside the learner's progress, has a line of JSON per attempt: the name of the exercise's
+checker, whether it passed, the first sentence of its message, and the time. It has no code, though a message
+may quote names from it, and it names no user and no machine. Without the file nothing is kept. `gemm-course
+attempts --on` makes it, and `--off` removes it. A teacher gets a summary without times, which the learner
+writes and sends. The second edition wrote numbers for names; its lines and summaries are read as well.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from gemm_course import road
 from gemm_course.progress import in_a_learners_notebook, progress_folder
+from gemm_course.second_edition import name_of
 
 _SENTENCE = re.compile(r".+?[.:!?](?=\s|$)", re.DOTALL)
 _FIGURES = re.compile(r"\d+(?:[.,]\d+)*")
-_NUMBER = re.compile(r"\d{2}\.\d{1,2}")
+# A checker's name, or a number that the second edition wrote.
+_EXERCISE = re.compile(r"[A-Za-z]\w{0,80}|\d{2}\.\d{1,2}", re.ASCII)
 # No learner tries an exercise more often, and no message is longer.
 _MOST_ATTEMPTS, _LONGEST = 10_000, 500
 
@@ -33,13 +36,13 @@ def attempts_file() -> Path | None:
     return folder.with_name("attempts.jsonl") if folder else None
 
 
-def note_attempt(number: str, passed: bool, message: str) -> None:
+def note_attempt(name: str, passed: bool, message: str) -> None:
     """Keep one attempt, if this is a learner's notebook and attempts are switched on. Raise nothing."""
     file = attempts_file()
     if file is None or not file.exists() or not in_a_learners_notebook():
         return
     told = {
-        "exercise": number,
+        "exercise": name,
         "passed": passed,
         "told": "" if passed else first_sentence(message),
         "time": datetime.now().isoformat(timespec="seconds"),
@@ -94,20 +97,20 @@ def summary(file: Path) -> dict[str, Tried]:
     """Return the attempts in a learner's file, by exercise. Damaged lines are skipped."""
     found: dict[str, Tried] = defaultdict(lambda: Tried(learners=1))
     for each in _lines(file):
-        tried = found[each["exercise"]]
+        tried = found[name_of(str(each["exercise"]))]
         if tried.passed:
             continue  # Attempts after the pass do not count.
         tried.attempts += 1
         tried.passed = int(each["passed"])
         if not each["passed"]:
             tried.told[each["told"]] += 1
-    return dict(sorted(found.items()))
+    return _in_order(found)
 
 
 def as_json(found: Mapping[str, Tried]) -> str:
     """Return a summary as text, to be sent and added to others."""
     return json.dumps(
-        {number: vars(tried) | {"told": dict(tried.told)} for number, tried in found.items()},
+        {name: vars(tried) | {"told": dict(tried.told)} for name, tried in found.items()},
         ensure_ascii=False,
         indent=1,
     )
@@ -120,23 +123,33 @@ def added(texts: Iterable[str]) -> dict[str, Tried]:
         said = json.loads(text)
         if not isinstance(said, dict):
             raise ValueError("this is no summary of attempts")
-        for number, tried in said.items():
-            if not _NUMBER.fullmatch(number):
-                raise ValueError("a summary has numbers of exercises, such as 03.1")
-            total[number].add(tried)
-    return dict(sorted(total.items()))
+        for name, tried in said.items():
+            if not _EXERCISE.fullmatch(name):
+                raise ValueError("a summary has names of exercises, such as tile_kernel")
+            total[name_of(name)].add(tried)
+    return _in_order(total)
 
 
 def table(found: Mapping[str, Tried]) -> str:
     """Return a summary for people to read: a line per exercise, and below it the most frequent messages."""
     lines = []
-    for number, tried in found.items():
+    for name, tried in found.items():
         often = f"{tried.attempts} attempt{'s' * (tried.attempts != 1)}"
         who = f"{tried.passed} of {tried.learners} passed, " if tried.learners > 1 else ""
         state = "" if tried.learners > 1 else "passed, " if tried.passed else "open, "
-        lines.append(f"{number}  {who}{state}{often}")
+        lines.append(f"{_shown(name)}  {who}{state}{often}")
         lines += [f"       {many} x {message}" for message, many in tried.told.most_common(3)]
     return "\n".join(lines) or "No attempts are kept yet."
+
+
+def _in_order(found: Mapping[str, Tried]) -> dict[str, Tried]:
+    """Return the exercises in the order of the road, and then all others."""
+    known = [name for name in road.EXERCISES if name in found]
+    return {name: found[name] for name in (*known, *sorted(set(found) - set(known)))}
+
+
+def _shown(name: str) -> str:
+    return f"{road.number_of(name)} {name}" if name in road.EXERCISES else name
 
 
 def _lines(file: Path) -> Iterable[dict]:

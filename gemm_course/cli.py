@@ -54,7 +54,7 @@ def update() -> None:
 
 
 @app.command()
-def reset(number: Annotated[str, typer.Argument(help="the notebook's number, such as 03")]) -> None:
+def reset(number: Annotated[str, typer.Argument(help="the notebook's number, such as 03 or S05")]) -> None:
     """Give you a fresh notebook, and keep yours as a dated copy."""
     from gemm_course.commands.reset import reset
 

@@ -1,10 +1,13 @@
 """Keeps which exercises a learner has passed, with a small file for each in the folder `progress`.
 
-The file `03.2` says when exercise 03.2 first passed, "2026-11-21T14:05:09". Each exercise has its own file,
-because creating a file is a single step on every file system. Notebooks that run side by side need no lock,
-an interruption damages nothing that is there already, and a damaged file still counts, by its name. One text
-file for all, as in earlier versions of the course, needed locks and repairs. SQLite would bring locks that
-not every network folder supports, and a damaged database would lose everything.
+The file `tile_kernel` says when that exercise first passed, "2026-11-21T14:05:09". The name of its checker
+stays when its number changes. Each exercise has its own file, because creating a file is a single step on
+every file system. Notebooks that run side by side need no lock, an interruption damages nothing that is there
+already, and a damaged file still counts, by its name. SQLite would bring locks that not every network folder
+supports, and a damaged database would lose everything.
+
+Earlier editions named exercises by numbers: first in one text file, then in files such as `03.3`. Both are
+read as long as they are there, and the next pass takes them over.
 
 If something goes wrong here, the check must not fail. `note_pass` then returns a sentence for the learner.
 
@@ -22,10 +25,13 @@ from datetime import datetime
 from pathlib import Path
 
 from gemm_course.places import state_folder
+from gemm_course.second_edition import name_of
 
 VARIABLE, OFF = "GEMM_COURSE_PROGRESS", "off"
 # The notebooks in this folder contain the answers.
 SOLUTIONS = "solutions"
+# A name of a checker, or a number that an earlier edition kept an exercise under.
+_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _NUMBER = re.compile(r"\d\d\.\d+")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]{8}")
 _EARLIER_LINE = re.compile(rf"({_NUMBER.pattern}) (\S+)\r?")
@@ -43,13 +49,13 @@ def progress_folder() -> Path | None:
     return Path(named.removesuffix(".txt")).expanduser() if named else state_folder() / "progress"
 
 
-def note_pass(number: str) -> str:
-    """Note that the exercise of this number passed here, if this is a learner's notebook.
+def note_pass(name: str) -> str:
+    """Note that the exercise with this checker passed here, if this is a learner's notebook.
 
     Return what the learner should know, in a sentence, or "" if all is well.
     """
     folder = progress_folder()
-    return record(number, folder) if folder and in_a_learners_notebook() else ""
+    return record(name, folder) if folder and in_a_learners_notebook() else ""
 
 
 def in_a_learners_notebook() -> bool:
@@ -62,21 +68,28 @@ def in_a_learners_notebook() -> bool:
 
 
 def passed(folder: Path | None = None) -> dict[str, str]:
-    """Return the exercises that have passed, in order, each with the time of its first pass, or ""."""
+    """Return the exercises that have passed, in order, each with the time of its first pass, or "".
+
+    Exercises are named by their checkers. A number of which only a teacher knows the exercise stays a number.
+    """
     folder = folder or progress_folder()
-    found = _noted(folder) | _earlier(folder)[0] if folder else {}
+    if folder is None:
+        return {}
+    found: dict[str, str] = {}
+    for name, time in _all_noted(folder):
+        found[name] = min(filter(None, (time, found.get(name))), default="")
     return dict(sorted(found.items(), key=lambda entry: entry[::-1]))
 
 
-def record(number: str, folder: Path) -> str:
-    """Note in ``folder`` that an exercise has passed.
+def record(name: str, folder: Path) -> str:
+    """Note in ``folder`` that the exercise with this checker has passed.
 
     Return a sentence if something went wrong, or else "".
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         said = _take_over_earlier(folder)
-        _note(folder, number, datetime.now().isoformat(timespec="seconds"))
+        _note(folder, name, datetime.now().isoformat(timespec="seconds"))
         return said
     except OSError as error:
         return (
@@ -84,17 +97,26 @@ def record(number: str, folder: Path) -> str:
         )
 
 
-def _note(folder: Path, number: str, time: str) -> None:
+def _note(folder: Path, name: str, time: str) -> None:
     """Note a pass, unless one is noted already."""
-    with contextlib.suppress(FileExistsError), (folder / number).open("x", encoding="ascii") as file:
+    with contextlib.suppress(FileExistsError), (folder / name).open("x", encoding="ascii") as file:
         file.write(f"{time}\n")
 
 
-def _noted(folder: Path) -> dict[str, str]:
+def _all_noted(folder: Path) -> list[tuple[str, str]]:
+    """Return name and time of every pass, in whatever form it was kept; one may be there more than once."""
+    noted = list(_earlier(folder)[0].items())
+    # Names are looked at last: whoever takes over what was kept meanwhile goes from the text to files, and
+    # from numbers to names.
+    noted += [(file.name, _time_in(file)) for named in (_NUMBER, _NAME) for file in _files(folder, named)]
+    return [(name_of(kept_as), time) for kept_as, time in noted]
+
+
+def _files(folder: Path, named: re.Pattern) -> list[Path]:
     try:
-        return {file.name: _time_in(file) for file in folder.iterdir() if _NUMBER.fullmatch(file.name)}
+        return [file for file in folder.iterdir() if named.fullmatch(file.name)]
     except OSError:
-        return {}
+        return []
 
 
 def _time_in(file: Path) -> str:
@@ -105,7 +127,7 @@ def _time_in(file: Path) -> str:
     return text if _TIME.fullmatch(text) else ""
 
 
-# ---- the text file that held progress before ----
+# ---- progress as earlier editions kept it: a text file, then a file for each number ----
 
 
 def _earlier_file(folder: Path) -> Path:
@@ -123,10 +145,28 @@ def _earlier(folder: Path) -> tuple[dict[str, str], bool]:
 
 
 def _take_over_earlier(folder: Path) -> str:
-    """Take over what the old file says, once, and rename it. Return a sentence if a part of it is damaged."""
+    """Take over what earlier editions kept. Return a sentence if a part of the text file is damaged."""
+    for file in _files(folder, _NUMBER):
+        _take_over(file, folder / name_of(file.name))
+    return _take_over_text(folder)
+
+
+def _take_over(numbered: Path, named: Path) -> None:
+    """Rename a file, which is one step. Of two that say when an exercise passed, keep the first pass."""
+    if numbered == named:
+        return  # This number is no exercise of the second edition: it may be a teacher's own.
+    with contextlib.suppress(FileNotFoundError):  # Another notebook has renamed it.
+        if named.exists() and (_time_in(named) or "9") <= (_time_in(numbered) or "9"):
+            numbered.unlink()
+        else:
+            numbered.replace(named)
+
+
+def _take_over_text(folder: Path) -> str:
+    """Take over what the text file says, once, and rename it. Return a sentence if it is damaged in part."""
     whole, damaged = _earlier(folder)
     for number, time in whole.items():
-        _note(folder, number, time)
+        _note(folder, name_of(number), time)
     aside = folder.with_name(f"{folder.name}_before.txt")
     if whole or damaged:
         with contextlib.suppress(OSError):  # Another notebook has renamed the file, or the next pass will.

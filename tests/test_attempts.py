@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from gemm_course import attempts, check, progress
+from gemm_course import attempts, check, progress, road
 from gemm_course.commands.attempts import show, switched, written
 from gemm_course.commands.errors import CourseError
+
+IDLE = f"{road.number_of('idle_lanes')} idle_lanes"
 
 
 @pytest.fixture
@@ -35,10 +37,10 @@ def test_what_is_kept_is_the_exercise_the_verdict_and_a_sentence(learner):
     kept = [json.loads(line) for line in learner.read_text().splitlines()]
     assert [each["passed"] for each in kept] == [False, False, True, False], "a blank is no attempt"
     assert all(set(each) == {"exercise", "passed", "told", "time"} for each in kept)
-    found = attempts.summary(learner)["00.3"]
+    found = attempts.summary(learner)["idle_lanes"]
     assert (found.learners, found.passed, found.attempts) == (1, 1, 3), "what comes after the pass is play"
     assert sum(found.told.values()) == 2
-    assert "00.3  passed, 3 attempts" in show([])
+    assert f"{IDLE}  passed, 3 attempts" in show([])
 
 
 def test_only_a_learners_own_notebook_counts(learner, monkeypatch):
@@ -71,7 +73,7 @@ def test_a_class_is_added_up_from_files_that_learners_write(learner, tmp_path):
         written(files[-1])
         assert "time" not in files[-1].read_text()
     said = show(files)
-    assert said.startswith("3 learners") and "00.3  2 of 3 passed, 5 attempts" in said
+    assert said.startswith("3 learners") and f"{IDLE}  2 of 3 passed, 5 attempts" in said
     assert said.splitlines()[2].strip().startswith("3 x ")
 
 
@@ -127,7 +129,7 @@ def test_damaged_lines_are_passed_over_and_an_unwritable_file_breaks_no_check(le
     check.idle_lanes(7)
     with learner.open("a") as file:
         file.write("half a li\n{}\n3\n")
-    assert attempts.summary(learner)["00.3"].attempts == 1
+    assert attempts.summary(learner)["idle_lanes"].attempts == 1
     learner.unlink()
     learner.mkdir()
     assert check.idle_lanes(1260)
@@ -137,3 +139,32 @@ def test_with_progress_switched_off_nothing_can_be_switched_on(monkeypatch):
     monkeypatch.setenv(progress.VARIABLE, progress.OFF)
     with pytest.raises(CourseError, match="switched off"):
         switched(True)
+
+
+EARLIER = [
+    {"exercise": "08.2", "passed": False, "told": "Not # wavefronts.", "time": "2026-11-20T10:00:00"},
+    {"exercise": "08.2", "passed": True, "told": "", "time": "2026-11-20T10:01:00"},
+    {"exercise": "09.2", "passed": True, "told": "", "time": "2026-11-20T10:02:00"},
+    {"exercise": "50.1", "passed": True, "told": "", "time": "2026-11-20T10:03:00"},
+]
+
+
+def test_attempts_of_the_second_edition_are_read(learner):
+    """By the exercises of then: its 08 and 09 are Tensor Cores and overlap, whatever they are now."""
+    learner.write_text("".join(json.dumps(each) + "\n" for each in EARLIER))
+    found = attempts.summary(learner)
+    assert {name: tried.attempts for name, tried in found.items()} == {
+        "padding_wavefronts": 2,
+        "ring_places": 1,
+        "50.1": 1,
+    }
+    check.idle_lanes(7)
+    assert next(iter(attempts.summary(learner))) == "idle_lanes", "in the order of the road"
+
+
+def test_summaries_of_both_editions_are_added_up(tmp_path):
+    entry = {"learners": 1, "passed": 1, "attempts": 2, "told": {}}
+    for file, name in (("a", "05.4"), ("b", "outer_product")):
+        (tmp_path / f"{file}.json").write_text(json.dumps({name: entry}))
+    said = show([tmp_path / "a.json", tmp_path / "b.json"])
+    assert f"{road.number_of('outer_product')} outer_product  2 of 2 passed, 4 attempts" in said

@@ -1,6 +1,6 @@
 """Store the pictures of the notebooks' explorers, which the browser shows without a kernel (for developers).
 
-    python tools/build_frames.py                 for all calls in notebooks/source/*.py
+    python tools/build_frames.py                 for all calls in notebooks/source
     python tools/build_frames.py banks walk      for calls to these functions
 
 Every call such as ``see.banks()`` has a file beside the JupyterLab extension, and an entry in the index
@@ -29,7 +29,7 @@ SOURCES = Path(__file__).resolve().parent.parent / "notebooks" / "source"
 
 def calls(folder: Path = SOURCES) -> list[Call]:
     """The calls of explorers in the notebooks' sources whose arguments are literals, each once."""
-    found = (call for path in sorted(folder.glob("*.py")) for call in _calls_in(path.read_text("utf-8")))
+    found = (call for path in sorted(folder.rglob("*.py")) for call in _calls_in(path.read_text("utf-8")))
     return list(dict.fromkeys(found))
 
 

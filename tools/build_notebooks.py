@@ -1,10 +1,14 @@
 """Build the learner's and the solution notebooks from notebooks/source/*.py (for developers).
 
-    python tools/build_notebooks.py            build all, running each once on this machine without a GPU
-    python tools/build_notebooks.py 02 03      build those whose names start so
-    python tools/build_notebooks.py --check    say whether the built notebooks fit their sources
+    python tools/build_notebooks.py               build all, running each once on this machine without a GPU
+    python tools/build_notebooks.py 02 overlap    build those whose files or topics begin so
+    python tools/build_notebooks.py --check       say whether the built notebooks fit their sources
 
-A source is a py:percent script. A cell tagged ``solution`` goes to the solution notebook only, one tagged
+A source is a py:percent script, named by its topic; those of side trips are in notebooks/source/side. Numbers
+come from ``gemm_course/road.py``: a source names an exercise as ``[[outer_product]]``, a notebook as
+``[[warp_tiles.ipynb]]``, and links to ``warp_tiles.ipynb``. So does the glossary, which is built as well.
+
+A cell tagged ``solution`` goes to the solution notebook only, one tagged
 ``stub`` to the learner's only, every other to both. A cell's id is the one given in its header (``# %%
 id="ex-where"``), or else made from the cell's text, so that it stays the same while other cells come and go.
 
@@ -22,8 +26,9 @@ learner's has the lines of the stub in place of the solution, without their ``# 
 ``### STUB`` the stub is ``pass  # your code``. The solution is folded in a cell below it, whose id gets
 ``-folded``.
 
-A heading such as ``### Exercise 02.3 · ...`` begins a cell of its own, ``exercise-02-3``, for links. Every
-notebook gets links to its neighbours. ``<!-- contents -->`` in a source becomes the table of all notebooks.
+A heading such as ``### Exercise [[best_block]] · ...`` begins a cell of its own, ``exercise-best_block``, for
+links. Every notebook gets links to its neighbours. A side trip gets a link back to the cell of the road that
+has the id ``side-`` and its topic. ``<!-- contents -->`` in a source becomes the table of all notebooks.
 
 A text tagged ``answer`` answers a prediction above it, one tagged ``thought`` a question without options;
 both are folded. Code folds what it shows itself, with ``see.fold``. A cell tagged ``listing`` lists what an
@@ -46,6 +51,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 
+from gemm_course import road
 from gemm_course.widgets._lab_output import FOLD, MIME
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for when this file is loaded as a module
@@ -53,6 +59,8 @@ import folded_answers
 import notebook_links as links
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+# Pages beside the notebooks whose sources name notebooks and exercises too.
+PAGES = ("glossary.md",)
 KINDS = {
     "learner": ("", "solution"),
     "solutions": ("solutions", "stub"),
@@ -78,9 +86,14 @@ METADATA = {
 NEEDS_A_KERNEL = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 
 
-def names(folder: Path = NOTEBOOKS) -> list[str]:
-    """Return the names of all notebooks, from their sources."""
-    return sorted(path.stem for path in (folder / "source").glob("*.py"))
+def names() -> list[str]:
+    """Return the topics of all notebooks, in the order of the road, and then those of side trips."""
+    return [notebook.topic for notebook in road.NOTEBOOKS]
+
+
+def source_of(topic: str, folder: Path = NOTEBOOKS) -> Path:
+    """Return the path of a notebook's source."""
+    return folder / "source" / ("side" if road.notebook(topic).beside else "") / f"{topic}.py"
 
 
 def assemble(source: str, kind: str) -> nbformat.NotebookNode:
@@ -102,16 +115,17 @@ def assemble(source: str, kind: str) -> nbformat.NotebookNode:
 
 
 def whole(name: str, kind: str) -> nbformat.NotebookNode:
-    """Return the notebook of this name and kind as it ships, but without outputs."""
-    sources = {each: _source(each) for each in names()}
-    notebooks = [links.listed(each, source) for each, source in sources.items()]
-    place = list(sources).index(name)
+    """Return the notebook on this topic as it ships, but without outputs."""
+    sources = {each: source_of(each).read_text("utf-8") for each in names()}
+    notebooks = {each: links.listed(road.notebook(each).name, source) for each, source in sources.items()}
     notebook = assemble(sources[name], kind)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             text = cell.source.replace(links.CONTENTS_MARK, links.contents(notebooks))
-            cell.source = text if kind == "learner" else links.from_solutions(text, cell.id, name)
-    top, bottom = (_ways(where, notebooks, place, kind) for where in (links.top, links.bottom))
+            cell.source = (
+                text if kind == "learner" else links.from_solutions(text, cell.id, notebooks[name].name)
+            )
+    top, bottom = (_ways(where, notebooks, name, kind) for where in (links.top, links.bottom))
     notebook.cells = [top, *notebook.cells, bottom]
     return notebook
 
@@ -119,10 +133,6 @@ def whole(name: str, kind: str) -> nbformat.NotebookNode:
 def _ways(where: Callable[..., str], *here) -> nbformat.NotebookNode:
     metadata = {"id": f"{NAVIGATION}-{where.__name__}", "tags": [NAVIGATION]}
     return _cell("markdown", where(*here), metadata, Counter())
-
-
-def _source(name: str) -> str:
-    return (NOTEBOOKS / "source" / f"{name}.py").read_text(encoding="utf-8")
 
 
 def _as_it_is(cell) -> Iterator[tuple[str, str, dict]]:
@@ -188,12 +198,13 @@ def _uncommented(line: str, indent: str) -> str:
 
 
 def _cell(cell_type: str, source: str, metadata: dict, used: Counter) -> nbformat.NotebookNode:
+    """Make a cell. An id from its text does not change with the numbers that are put into the text."""
     name = metadata.get("id") or hashlib.sha1(source.encode()).hexdigest()[:12]
     used[name] += 1
     identity = name if used[name] == 1 else f"{name}-{used[name]}"
     make = nbformat.v4.new_markdown_cell if cell_type == "markdown" else nbformat.v4.new_code_cell
     tags = list(metadata.get("tags", []))
-    return make(source, id=identity, metadata={"tags": tags} if tags else {})
+    return make(road.numbered(source), id=identity, metadata={"tags": tags} if tags else {})
 
 
 def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
@@ -263,11 +274,21 @@ def shape_of(notebook: nbformat.NotebookNode) -> list[tuple[str, str, str, tuple
 
 def target(name: str, kind: str, folder: Path = NOTEBOOKS) -> Path:
     """Return the path of a built notebook."""
-    return folder / KINDS[kind][0] / links.file_of(name, kind)
+    return folder / KINDS[kind][0] / links.file_of(road.notebook(name).name, kind)
+
+
+def built(folder: Path = NOTEBOOKS) -> list[Path]:
+    """Return the built notebooks that are in ``folder``, of both kinds."""
+    return [path for below, _ in KINDS.values() for path in sorted((folder / below).glob("*.ipynb"))]
+
+
+def page(name: str) -> str:
+    """Return a page such as the glossary as it ships."""
+    return road.numbered((NOTEBOOKS / "source" / name).read_text("utf-8"))
 
 
 def build(name: str, folder: Path = NOTEBOOKS, *, execute: bool = True) -> list[Path]:
-    """Build both notebooks called ``name`` into ``folder`` and return their paths."""
+    """Build both notebooks on the topic ``name`` into ``folder`` and return their paths."""
     made = []
     for kind in KINDS:
         notebook = whole(name, kind)
@@ -282,7 +303,7 @@ def build(name: str, folder: Path = NOTEBOOKS, *, execute: bool = True) -> list[
 
 
 def stale(name: str) -> list[str]:
-    """Return which built notebooks called ``name`` no longer fit their source."""
+    """Return which built notebooks on the topic ``name`` no longer fit their source."""
     found = []
     for kind in KINDS:
         path = target(name, kind)
@@ -293,21 +314,45 @@ def stale(name: str) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", help="first letters of the notebooks to build; all if left out")
+    parser.add_argument("names", nargs="*", help="first letters of files or topics; all if left out")
     parser.add_argument("--check", action="store_true", help="compare only")
     given = parser.parse_args()
-    chosen = [name for name in names() if not given.names or name.startswith(tuple(given.names))]
+    chosen = [name for name in names() if not given.names or _begins(name, tuple(given.names))]
     if given.check:
-        behind = [path for name in chosen for path in stale(name)]
+        behind = [path for name in chosen for path in stale(name)] + stale_pages()
         print(
             "\n".join(f"{path} does not fit its source" for path in behind)
             or "all notebooks fit their sources"
         )
         return 1 if behind else 0
+    for each in PAGES:
+        (NOTEBOOKS / each).write_text(page(each), "utf-8")
+    if not given.names:
+        remove_others()
     for name in chosen:
         for path in build(name):
             print(path.relative_to(NOTEBOOKS.parent))
     return 0
+
+
+def _begins(topic: str, beginnings: tuple[str, ...]) -> bool:
+    return topic.startswith(beginnings) or road.notebook(topic).name.startswith(beginnings)
+
+
+def stale_pages() -> list[str]:
+    return [f"notebooks/{each}" for each in PAGES if not _is_built(NOTEBOOKS / each)]
+
+
+def _is_built(path: Path) -> bool:
+    return path.exists() and path.read_text("utf-8") == page(path.name)
+
+
+def remove_others(folder: Path = NOTEBOOKS) -> None:
+    """Remove built notebooks that have another name now, because their place on the road has changed."""
+    ours = {target(name, kind, folder) for name in names() for kind in KINDS}
+    for path in built(folder):
+        if path not in ours:
+            path.unlink()
 
 
 if __name__ == "__main__":

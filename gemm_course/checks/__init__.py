@@ -1,8 +1,8 @@
 """Holds the exercises' checkers: ``check.vector_add(my_kernel)`` says whether the kernel is right.
 
-``ch00`` to ``ch12`` hold a file per exercise, named like its checker; this module finds them all. ``core``
-defines what every checker is made of, ``engines`` try one kind of answer each, and ``kits`` are kernels that
-the notebooks hand out.
+``notebooks`` holds a file per exercise, named like its checker; this module finds them all, and ``road.py``
+says in which order they come. ``core`` defines what every checker is made of, ``engines`` try one kind of
+answer each, and ``kits`` are kernels that the notebooks hand out.
 
 A teacher's own exercises come from other packages: each module named in the entry points of the group
 ``gemm_course.exercises`` is searched for checkers as well. Their numbers begin at 50, such as "50.1"; see
@@ -10,42 +10,28 @@ TEACHING.md. An exercise that cannot be loaded is left out with a warning.
 """
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
-from pkgutil import iter_modules, walk_packages
+from pkgutil import walk_packages
 
 from gemm_course.progress import passed
+from gemm_course.road import EXERCISES
 
+from . import notebooks
 from .core import Exercise, Verdict
 from .core.summary import Progress
 from .core.summary import summary as _summary
 
 
 def _found() -> Iterator[Exercise]:
-    """Yield every exercise of every chapter, in the order of the course."""
-    chapters = [module.name for module in iter_modules(__path__) if module.name.startswith("ch")]
-    modules = [
-        import_module(module.name)
-        for chapter in chapters
-        for module in walk_packages([f"{__path__[0]}/{chapter}"], f"{__name__}.{chapter}.")
-    ]
-    return _in_order(
-        value for module in modules for value in vars(module).values() if isinstance(value, Exercise)
-    )
-
-
-def _in_order(exercises: Iterable[Exercise]) -> Iterator[Exercise]:
-    """Yield each exercise once, by number. Two with one number are an error: progress is stored by number."""
-    by_number: dict[str, Exercise] = {}
-    for each in exercises:
-        known = by_number.setdefault(each.number, each)
-        if known is not each:
-            raise ValueError(
-                f"check.{known.name} and check.{each.name} both have the number {each.number}: "
-                "give the new one the next number that is free"
-            )
-    return (by_number[number] for number in sorted(by_number))
+    """Yield every exercise of the course in the order of the road, and last those that it does not know."""
+    files = walk_packages(notebooks.__path__, f"{notebooks.__name__}.")
+    modules = [import_module(file.name) for file in files]
+    values = (value for module in modules for value in vars(module).values())
+    by_name = {value.name: value for value in values if isinstance(value, Exercise)}
+    yield from (by_name[name] for name in EXERCISES if name in by_name)
+    yield from (each for name, each in by_name.items() if name not in EXERCISES)
 
 
 def _from_elsewhere(known: dict[str, Exercise]) -> Iterator[Exercise]:
@@ -81,11 +67,15 @@ __all__ = ["Exercise", "Verdict", "exercises", "progress", *_EXERCISES]
 def exercises() -> list[str]:
     """Return the names of all checkers in the order of the course: ``"where"`` stands for ``check.where``.
 
-    Each of them has a ``.number`` such as ``"00.1"``.
+    Each of them has a ``.number`` such as ``"00.1"``, which says where it stands now.
     """
     return list(_EXERCISES)
 
 
 def progress() -> Progress:
     """Return which exercises have passed, notebook by notebook, and what comes next."""
-    return _summary({exercise.number: name for name, exercise in _EXERCISES.items()}, passed())
+    kept = passed()
+    # A teacher's exercise that passed in the second edition is kept under its number.
+    done = {name: kept.get(name, kept.get(each.own_number)) for name, each in _EXERCISES.items()}
+    numbers = {name: exercise.number for name, exercise in _EXERCISES.items()}
+    return _summary(numbers, {name: time for name, time in done.items() if time is not None})

@@ -54,21 +54,30 @@ def copy_into(folder: Path) -> bool:
 
 
 def newer_files(folder: Path) -> list[str]:
-    """Return the files of a copy that the course has changed or added since they were copied."""
-    before = _remembered(folder)
-    return [name for name, file in brought() if before.get(name) != _digest(file)]
+    """Return the files of a copy that the course has changed, added or removed since they were copied."""
+    before, now = _remembered(folder), dict(brought())
+    changed = [name for name, file in now.items() if before.get(name) != _digest(file)]
+    return changed + [name for name in before if name not in now]
 
 
 def bring_up_to_date(folder: Path) -> tuple[list[str], list[Path]]:
-    """Replace the files that the course has changed. Return their names, and the copies of edited ones."""
-    before, newer, kept = _remembered(folder), newer_files(folder), []
+    """Replace the files that the course has changed. Return their names, and the copies of edited ones.
+
+    A file that the course has under another name now, or no more, is removed, and kept if it was edited.
+    """
+    before, newer, kept, now = _remembered(folder), newer_files(folder), [], dict(brought())
     for name in newer:
-        file, source = folder / "notebooks" / name, places.BROUGHT / name
-        if file.exists() and _digest(file) not in (before.get(name), _digest(source)):
+        file, source = folder / "notebooks" / name, now.get(name)
+        fresh = _digest(source) if source else None
+        if file.exists() and _digest(file) not in (before.get(name), fresh):
             kept.append(keep(file, folder / KEPT))
-        file.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, file)
-        before[name] = _digest(source)
+        if source is None:
+            file.unlink(missing_ok=True)
+            del before[name]
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, file)
+            before[name] = fresh
         # Each file is remembered at once, so that an interruption forgets none.
         _remember(folder, before)
     return newer, kept

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from gemm_course import places
+from gemm_course import places, road
 from gemm_course.commands.copying import copy_into, is_copy, newer_files
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.fresh import remember_fresh
@@ -112,7 +112,7 @@ def _options(folder: Path) -> list[str]:
 
 
 def _first_page(folder: Path) -> str:
-    return "/lab/tree/" + notebook("00", folder / "notebooks").relative_to(folder).as_posix()
+    return "/lab/tree/" + notebook(road.ROAD[0].topic, folder / "notebooks").relative_to(folder).as_posix()
 
 
 def environment(folder: Path = places.COURSE) -> dict[str, str]:

@@ -10,6 +10,10 @@ from gemm_course.commands.git import Clone
 from gemm_course.commands.keep import keep
 from gemm_course.commands.places import KEPT
 
+# A notebook that gets another number is a file that goes and a file that comes, for what a learner wrote
+# belongs to the one that goes.
+_CHANGED = ("diff", "--name-only", "--no-renames", "-z")
+
 
 @dataclass(frozen=True)
 class Update:
@@ -36,10 +40,10 @@ def update(root: Path) -> Update:
     newer, base = _newest(clone), clone.course_commit()
     if newer == base:
         return Update(0, [], False)
-    coming = clone.paths("diff", "--name-only", "-z", base, newer)
+    coming = clone.paths(*_CHANGED, base, newer)
     tracked = clone.paths("ls-tree", "-r", "--name-only", "-z", "HEAD")
     added = {path for path in coming - tracked if (root / path).exists()}
-    edited = coming & clone.paths("diff", "--name-only", "-z", base) | added
+    edited = coming & clone.paths(*_CHANGED, base) | added
     notebooks = sorted(path for path in edited if path.endswith(".ipynb"))
     others = sorted(edited - set(notebooks))
     if others:
@@ -71,7 +75,7 @@ def _replace(clone: Clone, base: str, newer: str, notebooks: list[str], tracked:
         if clone("rev-parse", "HEAD").strip() == base:
             clone("merge", "--quiet", "--ff-only", newer)
         else:
-            _merge(clone, newer, notebooks)
+            _merge(clone, base, newer)
     except BaseException:
         for path, content in written.items():
             path.write_bytes(content)
@@ -79,8 +83,9 @@ def _replace(clone: Clone, base: str, newer: str, notebooks: list[str], tracked:
     return kept
 
 
-def _merge(clone: Clone, newer: str, notebooks: list[str]) -> None:
-    """Merge the newer commit, from which these notebooks are taken whole, never merged by lines."""
+def _merge(clone: Clone, base: str, newer: str) -> None:
+    """Merge the newer commit, whose notebooks are taken whole, never merged by lines or across names."""
+    notebooks = sorted(path for path in clone.paths(*_CHANGED, base, newer) if path.endswith(".ipynb"))
     with contextlib.suppress(CourseError):  # Conflicts in notebooks are resolved below.
         clone("merge", "--quiet", "--no-commit", "--no-ff", newer)
     try:

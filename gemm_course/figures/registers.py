@@ -109,7 +109,7 @@ def _plan(drawing: Drawing, lanes: Sequence[Work], mine: Work, p: int, tiles: Ma
     bottom = corner[1] + BM * cell
     drawing.text(corner[0] + BN * cell / 2, top - 6, "Bs", anchor="middle", bold=True)
     drawing.text(_LEFT - 30, corner[1] + BM * cell / 2 + 5, "As", bold=True)
-    drawing.text(corner[0] - _GAP - 4, top + (p + 0.5) * cell + 5, f"p = {p} →", anchor="end")
+    drawing.text(8, top + (p + 0.5) * cell + 5, f"p = {p}")
     drawing.text(_LEFT + (p + 0.5) * cell, corner[1] - 5, "↓", anchor="middle", bold=True)
     _legend(drawing, bottom + 8)
     return bottom + 26

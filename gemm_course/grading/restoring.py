@@ -2,8 +2,9 @@
 
 nbgrader finds cells by what their metadata say. A learner who splits a cell, pastes one, moves one, writes
 into another one or takes the course's own notebook changes that, mostly without knowing. So the cells are
-found here by their metadata, their ids or the check that they call. Each answer gets the metadata of the
-assignment. The checks are the assignment's own, and stand where the learner's stood, or below the answer.
+found here by their metadata, their ids or the check that they call. A notebook of the second edition has
+other ids, which are known as well. Each answer gets the metadata of the assignment. The checks are the
+assignment's own, and stand where the learner's stood, or below the answer.
 """
 
 import copy
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 from nbformat.corpus.words import generate_corpus_id
+
+from gemm_course.second_edition import cell_id
 
 from .assignments import answer_and_question, check_at_the_end
 
@@ -91,7 +94,10 @@ class _Form:
             elif _of_nbgrader(cell).get("grade") and name:
                 self.checks[name].append(copy.deepcopy(cell))
                 self.roles[grade_id(cell)] = "check", name
-                self.roles |= {f"check.{each}": ("check", name) for each in _CHECK.findall(cell.source)}
+                for each in _CHECK.findall(cell.source):
+                    self.roles[f"check.{each}"] = "check", name
+                    if earlier := cell_id(each):
+                        self.roles |= {earlier: ("answer", name), f"{earlier}-check": ("check", name)}
             elif not name and cell.cell_type == "code":
                 self.beginnings.append(cell)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
-from gemm_course.places import BROUGHT
+from gemm_course import road
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +33,7 @@ class Rung:
     @property
     def name(self) -> str:
         """The notebook's number and name, such as "03 shared memory tiles"."""
-        file = next(iter(sorted(BROUGHT.glob(f"[0-9][0-9]_{self.notebook}.ipynb"))), Path(self.notebook))
-        return file.stem.replace("_", " ")
+        return road.notebook(self.notebook).name.replace("_", " ")
 
     def kernel(self, answer: Any) -> Any:
         """Return the kernel of a learner's answer, which is a kernel, or a factory that is called."""
@@ -57,7 +55,7 @@ RUNGS = (
     Rung("coalesced", "coalesced", "naive_coalesced", _WARP_WIDE, "global", (32, 32)),
     Rung("shared_memory_tiles", "tile_kernel", "penny_xu_tile", _CUBE, "shared", (32, 32)),
     Rung("thread_tiles_1d", "thread_columns", "thread_tiled_1d", _COLUMNS, "shared", (128, 4)),
-    Rung("thread_tiles_2d", "outer_product", "thread_tiled_2d", _SQUARE, "shared", (16, 16)),
+    Rung("thread_tiles_2d", "slices", "thread_tiled_2d", _SQUARE, "shared", (16, 16)),
     Rung("vectorized_access", "ragged_fours", "vectorized", _IN_FOURS, limits=False),
     Rung("warp_tiles", "runs_of_four", "warp_tiled", _OF_WARPS, "shared", (256, 1), limits=False),
 )

@@ -43,6 +43,7 @@ _HOMES = {
     "owners": "owners",
     "predict": "quiz",
     "quiz": "quiz",
+    "recall": "quiz",
     "vectorized_peers": "peers",
     "compare": "compare",
     "compare_code": "compare_code",

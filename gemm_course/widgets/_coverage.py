@@ -29,10 +29,10 @@ _WHY = "it is drawn for small blocks with thread tiles of 4 by 4"
 def coverage(subject: str | Stage | Callable = "kernel5", *, BK: int = 8) -> Explorer | None:
     """Show which elements of the tiles each thread of a block has stored, and hatch those that no thread has.
 
-    ``subject`` is a stage that fetches in slices, its name, or a factory (BM, BN, BK, TM, TN) of device
-    functions fetch(m, n, k, k0, A, B, As, Bs). ``BK`` is the depth of the tiles that are shown first. For a
-    stage without thread tiles of this size, show a sentence instead. Raise ValueError for a depth that is not
-    offered.
+    ``subject`` is a stage that fetches in slices, its name, or a factory (BM, BN, BK, TM, TN) of GEMM kernels
+    (m, n, k, alpha, A, B, beta, C), or of device functions fetch(m, n, k, k0, A, B, As, Bs). ``BK`` is the
+    depth of the tiles that are shown first. For a stage without thread tiles of this size, show a sentence
+    instead. Raise ValueError for a depth that is not offered.
     """
     stage = _stage(subject)
     if not shown("coverage", stage, _has_these_thread_tiles, _WHY):
@@ -113,11 +113,9 @@ def _filled(subject: Stage | Callable, block, depth: int) -> tuple[list[figure.M
     m, n = block
     tiles = {"BM": m, "BN": n, "BK": depth} | THREAD_TILE
     A, B, C = (np.ones(shape, np.float32) for shape in ((m, depth), (depth, n), block))
-    if isinstance(subject, Stage):
-        kernel = subject.kernel(tiles)
-        written_in, arguments = kernel, (m, n, depth, np.float32(1), A, B, np.float32(0), C)
-    else:
-        written_in = made_by(subject, **{size: tiles[size] for size in ("BM", "BN", "BK", "TM", "TN")})
+    kernel = _kernel(subject, tiles)
+    written_in, arguments = kernel, (m, n, depth, np.float32(1), A, B, np.float32(0), C)
+    if getattr(kernel, "targetoptions", {}).get("device"):
         kernel, arguments = fetch_only(written_in, m, n, depth), (m, n, depth, 0, A, B)
     threads = _threads(block)
     report = emulate(kernel, 1, threads, *arguments, watch=Watch(limit=_rows(tiles, threads)))
@@ -125,6 +123,13 @@ def _filled(subject: Stage | Callable, block, depth: int) -> tuple[list[figure.M
     outside = [f.message for f in report.findings if f.kind == "out_of_bounds" and f.array in ("As", "Bs")]
     plan = figure.Plan(tiles, threads, dict(enumerate(lines, first)), outside)
     return figure.moments(report.trace), plan
+
+
+def _kernel(subject: Stage | Callable, tiles: dict[str, int]) -> Callable:
+    """Return the stage's kernel, or the kernel or device function that a learner's factory makes."""
+    if isinstance(subject, Stage):
+        return subject.kernel(tiles)
+    return made_by(subject, **{size: tiles[size] for size in ("BM", "BN", "BK", "TM", "TN")})
 
 
 def _rows(tiles: dict[str, int], threads: tuple[int, int]) -> int:

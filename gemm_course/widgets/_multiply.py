@@ -92,7 +92,7 @@ EXAMPLES = {
         "warp",
         "One thread makes one element. The 32 threads of a warp lie below one another in C.",
         element=(5, 20),
-        counts_sectors=False,  # Notebook 01 asks for these counts.
+        counts_sectors=False,  # The notebook on naive asks for these counts.
     ),
     "naive_coalesced": Example(
         "naive_coalesced",

@@ -50,7 +50,7 @@ def my_ladder(*, on: str | None = None) -> Picture:
 def my_bet(kernel: str, tflops: Any = None) -> None:
     """Bet on the speed of the ladder's kernel, in TFLOPS on an H200, before your kernel has passed.
 
-    ``kernel`` is the name of the kernel's checker, such as "outer_product". Your ladder shows the bet beside
+    ``kernel`` is the name of the kernel's checker, such as "slices". Your ladder shows the bet beside
     what was recorded. You may change it until your kernel passes.
 
     Raise ValueError for an unknown kernel, and for a bet that is not a positive number.

@@ -33,9 +33,9 @@ def owners(mine: Callable | None = None) -> Explorer:
     """Show who stores which element of a block's tile: for the block, a warp, a sub-tile or a thread.
 
     ``mine`` is your own function. It may be (tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...], as in
-    exercise 07.2. Then its map is shown for the tiles of document 003's kernel. Or it is the factory of a
-    kernel, (BM, BN, BK, WM, WN, TM, TN) -> kernel, as in exercise 07.7. Then what the kernel stores is shown,
-    for the tiles of v06.
+    ``owner_map``. Then its map is shown for the tiles of document 003's kernel. Or it is the factory of a
+    kernel, (BM, BN, BK, WM, WN, TM, TN) -> kernel, as in ``runs_of_four``. Then what the kernel stores is
+    shown, for the tiles of v06.
     """
     maps = _own_maps(mine) if mine else {name: owner_map(name) for name in KERNELS}
     # The last of a learner's maps is shown first, because it has runs in both directions.

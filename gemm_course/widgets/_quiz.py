@@ -14,6 +14,9 @@ from pathlib import Path
 from IPython.display import display
 from markdown_it import MarkdownIt
 
+from gemm_course import road
+from gemm_course.second_edition import TOPICS
+
 _FOLDER = Path(__file__).parent / "questions"
 _LETTERS = "abcdef"
 _MARKDOWN = MarkdownIt("commonmark", {"html": False})
@@ -28,23 +31,29 @@ _CHOICE = (
 
 @cache
 def questions(notebook: str) -> dict[str, dict]:
-    """Return the questions of a notebook ("00") by name. Each has a text, options and a part."""
+    """Return the questions of a notebook ("welcome") by name. Each has a text, options and a part.
+
+    A notebook of the second edition, which a learner may still have, asks by its number, such as "00".
+    """
+    topic = TOPICS.get(notebook, notebook)
     known = sorted(file.stem for file in _FOLDER.glob("*.toml"))
-    if notebook not in known:
+    if topic not in known:
         raise ValueError(f"there are no questions on notebook {notebook!r}, but on {', '.join(known)}")
-    with (_FOLDER / f"{notebook}.toml").open("rb") as file:
-        return tomllib.load(file)
+    return tomllib.loads(road.numbered((_FOLDER / f"{topic}.toml").read_text("utf-8")))
 
 
 def quiz(notebook: str) -> None:
-    """Ask the questions at the end of a chapter. ``notebook`` is its number, such as "00"."""
-    for question in questions(notebook).values():
-        if question["part"] == "quiz":
-            ask(question)
+    """Ask the questions at the end of a chapter. ``notebook`` is its topic, such as "welcome"."""
+    _ask_part(notebook, "quiz")
+
+
+def recall(notebook: str) -> None:
+    """Ask the questions with which a chapter opens: about chapters before it, without looking back."""
+    _ask_part(notebook, "recall")
 
 
 def predict(name: str) -> None:
-    """Ask for a prediction, such as "00.latency", before the answer is shown."""
+    """Ask for a prediction, such as "welcome.latency", before the answer is shown."""
     notebook, _, question = name.partition(".")
     known = questions(notebook)
     if question not in known:
@@ -70,6 +79,12 @@ def ask(question: dict) -> None:
         },
         raw=True,
     )
+
+
+def _ask_part(notebook: str, part: str) -> None:
+    for question in questions(notebook).values():
+        if question["part"] == part:
+            ask(question)
 
 
 def _html(markdown: str) -> str:

@@ -10,7 +10,7 @@ from gemm_course.model import GPUS, Occupancy, Tank, occupancy, tanks
 from gemm_course.widgets._explorer import Explorer, explorer
 from lockstep.limits import LIMITS
 
-# Device memory answers after this many clocks, as notebook 04 has it.
+# Device memory answers after this many clocks, as the notebook on thread_tiles_1d has it.
 WAIT = 600
 _H200 = GPUS["H200"]
 _SCHEDULERS = LIMITS[_H200.compute_capability].partitions

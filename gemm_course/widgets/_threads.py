@@ -1,4 +1,4 @@
-"""Shows notebook 00's explorers: threads in a block and in a grid, addresses, and how warps hide latency."""
+"""Shows the first notebook's explorers: threads in blocks and grids, addresses, how warps hide latency."""
 
 from __future__ import annotations
 

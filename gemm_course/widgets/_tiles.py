@@ -32,10 +32,17 @@ _FURTHER = 3
 
 
 @explorer
-def tiles(name: str | Stage, *, tells_best: bool = True, on: str | None = None) -> Explorer:
+def tiles(
+    name: str | Stage,
+    *,
+    tiles: Mapping[str, int] | None = None,
+    tells_best: bool = True,
+    on: str | None = None,
+) -> Explorer:
     """Show sliders for a stage's tile sizes: their costs, what was measured around them, or a roofline.
 
-    ``name`` is that of a stage of the ladder, or a stage of your own, `own("mine.py")`.
+    ``name`` is that of a stage of the ladder, or a stage of your own, `own("mine.py")`. ``tiles`` are the
+    sizes with which it opens, in place of the stage's own.
 
     Where there is a GPU, a button measures the chosen tiles. Without ``tells_best`` the best choice that was
     measured is named only when the sliders are there. ``on`` is the GPU whose measurements are shown, such as
@@ -47,7 +54,7 @@ def tiles(name: str | Stage, *, tells_best: bool = True, on: str | None = None) 
     actions = (
         {MEASURE: lambda show, on=None, **chosen: measured_here(stage, chosen)} if gpu_available() else {}
     )
-    controls = {"show": ("show", list(PICTURES), "costs"), **sliders(stage)}
+    controls = {"show": ("show", list(PICTURES), "costs"), **sliders(stage, tiles)}
 
     def draw(show: str, on: Place, **chosen: int) -> Picture:
         return PICTURES[show](stage, chosen, tells_best=tells_best, on=on)
@@ -55,10 +62,14 @@ def tiles(name: str | Stage, *, tells_best: bool = True, on: str | None = None) 
     return shown(draw, on, controls, actions=actions)
 
 
-def sliders(stage: Stage) -> dict:
-    """Return a slider, as Explorer takes it, for each tile size of a stage that has more than one value."""
+def sliders(stage: Stage, first: Mapping[str, int] | None = None) -> dict:
+    """Return a slider, as Explorer takes it, for each tile size of a stage that has more than one value.
+
+    ``first`` are the sizes with which it opens. Without them they are the stage's own.
+    """
     movable = {size: options for size, options in stage.options.items() if len(options) > 1}
-    return {size: (size, options, stage.tiles[size]) for size, options in movable.items()}
+    first = stage.complete(first or {})
+    return {size: (size, options, first[size]) for size, options in movable.items()}
 
 
 def measured_here(stage: Stage, chosen: Mapping[str, int]) -> str:

@@ -1,4 +1,4 @@
-"""What the browser tests type into a cell of each notebook: a wrong solution and a right one."""
+"""What the browser tests type into a cell of each notebook, by topic: a wrong solution and a right one."""
 
 _COALESCED = """@cuda.jit
 def coalesced(m, n, k, alpha, A, B, beta, C):
@@ -39,57 +39,89 @@ _OWNERS = """def elements(tid, BN, WM, WN, TN, WNITER):
 
 check.owner_map(elements)"""
 
+_FETCH_B = """def make_fetch_b(BM, BN, BK, TM, TN):
+    @cuda.jit(device=True)
+    def fetch_b(m, n, k, k0, A, B, As, Bs):
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        col0 = cuda.blockIdx.x * BN
+        for r in range(ty, BK, BM // TM):
+            for j in range(TN):
+                c = {column}
+                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+
+    return fetch_b
+
+
+check.coalesced_b(make_fetch_b)"""
+
 TYPED = {
-    "00_welcome": ("ex-00-5", _ADD.format(guard="if i <= out.size:"), _ADD.format(guard="if i < out.size:")),
-    "01_naive": ("ex-01-3", "check.naive_sectors(A=32, B=1, C=32)", "check.naive_sectors(A=8, B=1, C=8)"),
-    "02_coalesced": ("ex-02-1", _COALESCED.format(order="row, col"), _COALESCED.format(order="col, row")),
-    "03_shared_memory_tiles": (
-        "ex-03-4",
+    "kernel5": (
+        "ex-coalesced_b",
+        _FETCH_B.format(column="tx * TN + j"),
+        _FETCH_B.format(column="tx + j * (BN // TN)"),
+    ),
+    "welcome": (
+        "ex-vector_add",
+        _ADD.format(guard="if i <= out.size:"),
+        _ADD.format(guard="if i < out.size:"),
+    ),
+    "naive": (
+        "ex-naive_sectors",
+        "check.naive_sectors(A=32, B=1, C=32)",
+        "check.naive_sectors(A=8, B=1, C=8)",
+    ),
+    "coalesced": (
+        "ex-coalesced",
+        _COALESCED.format(order="row, col"),
+        _COALESCED.format(order="col, row"),
+    ),
+    "shared_memory_tiles": (
+        "ex-barriers",
         "check.barriers(lambda n, T: ((n // T) * (T + 2), 2 * n // T))",
         "check.barriers(lambda n, T: ((n // T) * (T + 1), 2 * n // T))",
     ),
-    "04_thread_tiles_1d": (
-        "ex-04-1",
+    "thread_tiles_1d": (
+        "ex-reads_per_result",
         "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / BK)",
         "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / TM)",
     ),
-    "05_thread_tiles_2d": (
-        "ex-05-1",
+    "thread_tiles_2d": (
+        "ex-draft_is_right",
         "check.draft_is_right(lambda BM, BN, BK, TM, TN: BK <= BN // TN and BK <= BM // TM)",
         "check.draft_is_right(lambda BM, BN, BK, TM, TN: BK == BN // TN == BM // TM)",
     ),
-    "06_vectorized_access": (
-        "ex-06-3",
+    "vectorized_access": (
+        "ex-scatter_padding",
         "check.scatter_padding(wavefronts=[8, 2, 4], take=2)",
         "check.scatter_padding(wavefronts=[8, 2, 4], take=4)",
     ),
-    "07_warp_tiles": (
-        "ex-07-2",
+    "warp_tiles": (
+        "ex-owner_map",
         _OWNERS.format(stride=""),
         _OWNERS.format(stride=" * WSUBM"),
     ),
-    "08_tensor_cores": (
-        "ex-08-2",
+    "tensor_cores": (
+        "ex-padding_wavefronts",
         "check.padding_wavefronts((8, 2, 1))",
         "check.padding_wavefronts((8, 1, 2))",
     ),
-    "09_overlap": (
-        "ex-09-2",
+    "overlap": (
+        "ex-ring_places",
         "check.ring_places(lambda t, SLOTS: (t % SLOTS, t % SLOTS, t + SLOTS - 1))",
         "check.ring_places(lambda t, SLOTS: (t % SLOTS, (t - 1) % SLOTS, t + SLOTS - 1))",
     ),
-    "10_mma_sync": (
-        "ex-10-3",
+    "mma_sync": (
+        "ex-swizzle",
         "def place(row, piece):\n    return piece\n\n\ncheck.swizzle(place)",
         "def place(row, piece):\n    return piece ^ row % 8\n\n\ncheck.swizzle(place)",
     ),
-    "11_hopper": (
-        "ex-11-1",
+    "hopper": (
+        "ex-parities",
         "check.parities(lambda step, SLOTS: (step % SLOTS, step // SLOTS % 2, step // SLOTS % 2))",
         "check.parities(lambda step, SLOTS: (step % SLOTS, step // SLOTS % 2, 1 - step // SLOTS % 2))",
     ),
-    "12_last_per_cent": (
-        "ex-12-1",
+    "last_per_cent": (
+        "ex-last_wave",
         _WAVES.format(last="tiles % 132"),
         _WAVES.format(last="(tiles - 1) % 132 + 1"),
     ),

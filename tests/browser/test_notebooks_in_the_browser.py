@@ -4,26 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from gemm_course import road
 from tests.browser.exercises import TYPED
 from tests.browser.lab import Explorer, Notebook, Range
 
 pytestmark = pytest.mark.browser
 
-NAMES = [
-    "00_welcome",
-    "01_naive",
-    "02_coalesced",
-    "03_shared_memory_tiles",
-    "04_thread_tiles_1d",
-    "05_thread_tiles_2d",
-    "06_vectorized_access",
-    "07_warp_tiles",
-    "08_tensor_cores",
-    "09_overlap",
-    "10_mma_sync",
-    "11_hopper",
-    "12_last_per_cent",
-]
+NAMES = [notebook.name for notebook in road.NOTEBOOKS]
 ARTEFACTS = Path(__file__).parent / "artefacts"
 IN_VIEW = 650  # pixels of a notebook that a window of 1366 by 768 shows
 
@@ -127,7 +114,7 @@ def _all_are_drawn(notebook: Notebook, pictures: int) -> None:
 
 def _answer(notebook: Notebook, name: str) -> None:
     """A wrong solution is refused and a right one passes."""
-    exercise, wrong, right = TYPED[name]
+    exercise, wrong, right = TYPED[name.partition("_")[2]]
     refused = notebook.replace_cell(exercise, wrong)
     passed = notebook.replace_cell(exercise, right)
     assert "not yet" in refused.lower()

@@ -7,7 +7,7 @@ import re
 from itertools import count
 
 from gemm_course.checks import Verdict
-from tests.notebooks.builder import builder
+from tests.notebooks.builder import builder, source_of
 
 KINDS = {"stub": "learner", "solution": "solutions"}
 IMPORTS = """import numpy as np
@@ -29,7 +29,7 @@ def checked_cells(tag: str) -> dict[str, str]:
     """
     cells = {}
     for name in builder.names():
-        source = (builder.NOTEBOOKS / "source" / f"{name}.py").read_text("utf-8")
+        source = source_of(name)
         for cell in re.split(r"^# %%", source, flags=re.MULTILINE)[1:]:
             head, _, text = cell.partition("\n")
             if builder.BEGIN in text and "[markdown]" not in head:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from tests.wrong_solutions.altering import Change, changed, solution
-from tests.wrong_solutions.chapter_04 import ADD, ADD_LOOP, IS_COLUMN, STORE_LOOP, ZERO_LOOP
+from tests.wrong_solutions.thread_tiles_1d import ADD, ADD_LOOP, IS_COLUMN, STORE_LOOP, ZERO_LOOP
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def everywhere(pattern: str, new: str):
     return rewrite
 
 
-# ---- 04.4: a vector times a matrix, R = 16 results per thread ----------------------------------------------
+# ---- in_registers: a vector times a matrix, R = 16 results per thread --------------------------------------
 
 FIRST = "first = cuda.blockIdx.x * 32 * R + cuda.threadIdx.x\n"
 COUNT = FIRST, f"{FIRST}        count = min(R, (n - first + 31) // 32)\n"
@@ -364,7 +364,7 @@ STRIP_LEAVING = {
 }
 
 
-# ---- 04.2: TM results per thread --------------------------------------------------------------------------
+# ---- thread_columns: TM results per thread -----------------------------------------------------------------
 
 STEP = "acc[i] += As[ty * TM + i, p] * b"
 STEPS = f"for i in range(TM):\n                    {STEP}\n"
@@ -411,7 +411,7 @@ COLUMN_LEAVING = {
 }
 
 
-# ---- 05.4 and 07.7: two dimensions ------------------------------------------------------------------------
+# ---- outer_product and runs_of_four: two dimensions --------------------------------------------------------
 
 PRODUCTS = """for i in range(TM):
                     for j in range(TN):
@@ -421,7 +421,7 @@ PLACES = """for i in range(TM):
                 row, col = row0 + ty * TM + i, col0 + tx * TN + j
 """
 ONE_DIMENSION = (
-    ("    THREADS = BM * BN // (TM * TN)\n", "    THREADS = BM * BN // (TM * TN)\n    SIZE = TM * TN\n"),
+    ("    @cuda.jit\n", "    SIZE = TM * TN\n\n    @cuda.jit\n"),
     ("cuda.local.array((TM, TN), float32)", "cuda.local.array(SIZE, float32)"),
 )
 

@@ -1,14 +1,11 @@
-"""Which exercises there are: numbers are unique; `check.` and progress know those of another package."""
+"""Which exercises there are: `check.` and progress know those of another package."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-
-from gemm_course.checks import _in_order
 
 ROOT = Path(__file__).parents[2]
 MODULE = """
@@ -61,9 +58,12 @@ def test_they_are_found_checked_and_listed_and_bad_ones_are_named(package):
     assert "0 of 1" in listed and "50.1" in listed
 
 
-def test_two_exercises_of_the_course_with_one_number_are_refused():
-    """One exercise may be found twice: a module may import another's checker."""
-    one, other = (SimpleNamespace(number="02.1", name=name) for name in ("one", "other"))
-    assert list(_in_order([one, one])) == [one]
-    with pytest.raises(ValueError, match=r"check\.one and check\.other both have the number 02\.1: give"):
-        _in_order([one, other])
+def test_what_passed_in_the_second_edition_is_known_by_its_number(package, tmp_path):
+    """It was kept under the number that the teacher gave."""
+    folder = tmp_path / "progress"
+    folder.mkdir()
+    (folder / "50.1").write_text("2026-11-20T10:00:00\n")
+    paths = os.pathsep.join([str(package), str(ROOT)])
+    environment = os.environ | {"PYTHONPATH": paths, "GEMM_COURSE_PROGRESS": str(folder)}
+    done = subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True)
+    assert "1 of 1" in done.stdout.splitlines()[-1], done.stderr

@@ -107,8 +107,8 @@ def test_some_wrong_solution_makes_each_mistake(exercise, subtests):
 
 def _sharing(exercise: str) -> list[str]:
     """The exercises of the same chapter: they may have mistakes in common."""
-    chapter = getattr(check, exercise).number[:2]
-    return [name for name in FACTORIES if getattr(check, name).number.startswith(chapter)]
+    folder = getattr(check, exercise).__module__.rpartition(".")[0]
+    return [name for name in FACTORIES if getattr(check, name).__module__.startswith(f"{folder}.")]
 
 
 def _is_made(told: set[str], exercise: str) -> bool:

@@ -9,15 +9,15 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import compiled
-from gemm_course.checks.ch04.in_registers import MOST
 from gemm_course.checks.engines import registers
 from gemm_course.checks.kits import make_strip
+from gemm_course.checks.notebooks.thread_tiles_1d.in_registers import MOST
 from gemm_course.compiler import CannotCompile
 from gemm_course.compiler.nvidia import Usage
 from tests.checks.cells import verdict_of
 from tests.checks.register_answers import CASES, answers_of
 from tests.wrong_solutions.altering import solution
-from tests.wrong_solutions.chapter_04 import WRONG
+from tests.wrong_solutions.thread_tiles_1d import WRONG
 
 WRITTEN_OUT = (
     "A loop over p is written out, and p known, if it is short: 136 copies of the innermost body are, 352 "

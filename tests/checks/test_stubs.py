@@ -17,7 +17,7 @@ def test_every_exercise_is_in_a_notebook():
 def test_the_cells_tested_are_those_of_the_notebooks(tag):
     found = {}
     for name in builder.names():
-        source = (builder.NOTEBOOKS / "source" / f"{name}.py").read_text("utf-8")
+        source = builder.source_of(name).read_text("utf-8")
         cells = builder.assemble(source, KINDS[tag]).cells
         tagged = [
             cell.source for cell in cells if cell.cell_type == "code" and tag in cell.metadata.get("tags", [])

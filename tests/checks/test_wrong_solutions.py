@@ -2,15 +2,13 @@
 
 import re
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
-from gemm_course import check
+from gemm_course import check, road
 from tests.checks.cells import checked_cells
 
-CHAPTERS = sorted(path.stem for path in (Path(__file__).parents[1] / "wrong_solutions").glob("chapter_*.py"))
-MODULES = [import_module(f"tests.wrong_solutions.{chapter}") for chapter in CHAPTERS]
+MODULES = [import_module(f"tests.wrong_solutions.{notebook.topic}") for notebook in road.ROAD]
 WRONG = {exercise: answers for module in MODULES for exercise, answers in module.WRONG.items()}
 FOR_A_KERNEL, FOR_OTHERS = 5, 3
 

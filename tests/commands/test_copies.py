@@ -22,13 +22,19 @@ FIRST = "00_welcome.ipynb"
 def brought(tmp_path, monkeypatch) -> Path:
     """What an install brings: two notebooks, a page and a picture."""
     folder = tmp_path / "install" / "notebooks"
-    for name in (FIRST, "01_a.ipynb", "glossary.md", "pictures/one.png", "solutions/01_a_solutions.ipynb"):
+    for name in (
+        FIRST,
+        "01_naive.ipynb",
+        "glossary.md",
+        "pictures/one.png",
+        "solutions/01_naive_solutions.ipynb",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)
     for name in (
-        "source/01_a.py",
-        "kept/01_a_2026.ipynb",
-        ".ipynb_checkpoints/01_a-checkpoint.ipynb",
+        "source/01_naive.py",
+        "kept/01_naive_2026.ipynb",
+        ".ipynb_checkpoints/01_naive-checkpoint.ipynb",
         "mine.py",
     ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -69,10 +75,10 @@ def test_a_copy_has_what_a_learner_needs_and_nothing_of_others(brought, tmp_path
     assert copying.copy_into(tmp_path / "mine")
     assert files(tmp_path / "mine" / "notebooks") == {
         FIRST,
-        "01_a.ipynb",
+        "01_naive.ipynb",
         "glossary.md",
         "pictures/one.png",
-        "solutions/01_a_solutions.ipynb",
+        "solutions/01_naive_solutions.ipynb",
     }
     assert copying.is_copy(tmp_path / "mine") and not copying.newer_files(tmp_path / "mine")
     assert not copying.copy_into(tmp_path / "mine"), "what is there stays"
@@ -104,16 +110,34 @@ def test_a_copy_that_is_interrupted_leaves_nothing(brought, tmp_path, monkeypatc
 def test_update_of_a_copy_keeps_what_was_edited(brought, tmp_path):
     mine = tmp_path / "mine"
     copying.copy_into(mine)
-    for name in (FIRST, "01_a.ipynb"):
+    for name in (FIRST, "01_naive.ipynb"):
         (mine / "notebooks" / name).write_text(f"my {name}")
     (brought / FIRST).write_text("newer")
-    (brought / "02_b.ipynb").write_text("new")
-    assert set(copying.newer_files(mine)) == {FIRST, "02_b.ipynb"}
+    (brought / "02_coalesced.ipynb").write_text("new")
+    assert set(copying.newer_files(mine)) == {FIRST, "02_coalesced.ipynb"}
     done = update(mine)
     assert (done.changes, len(done.kept), done.packages) == (2, 1, False)
     assert done.kept[0].read_text() == f"my {FIRST}" and done.kept[0].parent == mine / "notebooks" / "kept"
-    now = {name: (mine / "notebooks" / name).read_text() for name in (FIRST, "01_a.ipynb", "02_b.ipynb")}
-    assert now == {FIRST: "newer", "01_a.ipynb": "my 01_a.ipynb", "02_b.ipynb": "new"}
+    now = {
+        name: (mine / "notebooks" / name).read_text()
+        for name in (FIRST, "01_naive.ipynb", "02_coalesced.ipynb")
+    }
+    assert now == {FIRST: "newer", "01_naive.ipynb": "my 01_naive.ipynb", "02_coalesced.ipynb": "new"}
+    assert update(mine).changes == 0
+
+
+def test_a_notebook_that_has_another_number_now_does_not_stay_behind(brought, tmp_path):
+    """Its old file is removed; what a learner wrote into it is kept."""
+    mine = tmp_path / "mine"
+    for name in ("08_tensor_cores.ipynb", "09_overlap.ipynb"):
+        (brought / name).write_text(name)
+    copying.copy_into(mine)
+    (mine / "notebooks" / "08_tensor_cores.ipynb").write_text("my answers")
+    for old, new in (("08_tensor_cores", "09_tensor_cores"), ("09_overlap", "08_overlap")):
+        (brought / f"{old}.ipynb").rename(brought / f"{new}.ipynb")
+    assert [copy.read_text() for copy in update(mine).kept] == ["my answers"]
+    there = {path.name for path in (mine / "notebooks").glob("*.ipynb")}
+    assert there == {FIRST, "01_naive.ipynb", "08_overlap.ipynb", "09_tensor_cores.ipynb"}
     assert update(mine).changes == 0
 
 
@@ -129,9 +153,9 @@ def test_a_copy_that_forgot_what_came_keeps_everything_that_differs(brought, tmp
 def test_reset_in_a_copy_brings_the_installs_notebook(brought, tmp_path):
     mine = tmp_path / "mine"
     copying.copy_into(mine)
-    (mine / "notebooks" / "01_a.ipynb").write_text("my own")
+    (mine / "notebooks" / "01_naive.ipynb").write_text("my own")
     assert reset("1", mine)[1].read_text() == "my own"
-    assert (mine / "notebooks" / "01_a.ipynb").read_text() == "01_a.ipynb"
+    assert (mine / "notebooks" / "01_naive.ipynb").read_text() == "01_naive.ipynb"
 
 
 def test_a_course_of_ones_own_keeps_everything_beside_itself(brought, home):
@@ -145,8 +169,8 @@ def test_an_install_that_cannot_be_written_sends_everything_home(not_mine, home)
     assert home in places.state_folder().parents and not_mine not in places.state_folder().parents
     lab._prepare(folder)
     assert places.state_folder() == folder / ".course"
-    assert progress.record("00.1", progress.progress_folder()) == ""
-    assert list(progress.passed()) == ["00.1"]
+    assert progress.record("where", progress.progress_folder()) == ""
+    assert list(progress.passed()) == ["where"]
     assert not (not_mine / ".course").exists()
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from gemm_course import road
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.fresh import remember_fresh
+from gemm_course.commands.places import notebook as notebook_of
 from gemm_course.commands.reset import reset
 from gemm_course.commands.update import update
 
 IDENTITY = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-ONE, TWO, THREE = (f"notebooks/0{number}_{name}.ipynb" for number, name in enumerate(("a", "b", "c"), 1))
+ONE, TWO, THREE = (f"notebooks/{notebook.name}.ipynb" for notebook in road.ROAD[1:4])
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
@@ -57,11 +59,19 @@ def test_reset_brings_the_fresh_notebook_and_keeps_the_old(learner):
     path, copy = reset("01", learner)
     assert path == learner / ONE and path.read_text() == "one"
     assert copy.read_text() == "my work"
-    assert copy.parent == learner / "notebooks" / "kept" and copy.name.startswith("01_a_20")
+    assert copy.parent == learner / "notebooks" / "kept" and copy.name.startswith("01_naive_20")
 
 
 def test_reset_takes_the_number_as_people_write_it(learner):
     assert reset("2", learner)[0] == learner / TWO
+    assert reset("coalesced", learner)[0] == learner / TWO
+
+
+@pytest.mark.parametrize("number", ["S05", "s5", "kernel5"])
+def test_a_side_trip_is_found_by_its_number_too(tmp_path, number):
+    for notebook in (road.notebook("thread_tiles_2d"), road.notebook("kernel5")):
+        (tmp_path / f"{notebook.name}.ipynb").touch()
+    assert notebook_of(number, tmp_path) == tmp_path / "S05_kernel5.ipynb"
 
 
 def test_reset_of_a_fresh_notebook_keeps_nothing(learner):
@@ -202,6 +212,20 @@ def test_update_merges_where_an_edited_and_committed_notebook_goes_away(origin, 
     update(learner)
     assert not (learner / ONE).exists() and kept(learner) == ["my one"]
     assert (learner / TWO).read_text() == "newer two"
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_two_notebooks_that_swap_their_numbers_keep_what_was_written(origin, learner, committed):
+    swapped = [path.replace("01_naive", "02_naive").replace("02_coal", "01_coal") for path in (ONE, TWO)]
+    (commit if committed else write)(learner, one="my one")
+    for old, new in zip((ONE, TWO), swapped):
+        git(origin, "mv", old, new)
+    commit(origin, three="newer three")
+    update(learner)
+    assert kept(learner) == ["my one"]
+    there = {path.name: path.read_text() for path in (learner / "notebooks").glob("*.ipynb")}
+    assert there["02_naive.ipynb"] == "one" and there["01_coalesced.ipynb"] == "two"
+    assert not {"01_naive.ipynb", "02_coalesced.ipynb"} & set(there)
 
 
 def test_a_merge_that_fails_leaves_everything_as_it_was(origin, learner):

@@ -11,7 +11,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from gemm_course import road
 from gemm_course.cli import command_names
+from tests.notebooks.builder import source_of
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -123,10 +125,15 @@ def test_teaching_says_what_the_notebooks_say():
     """Minutes of each notebook, and commands that exist."""
     text = (ROOT / "TEACHING.md").read_text(encoding="utf-8")
     minutes = re.compile(r"Time: about (\d+) minutes to read, (\d+) for the exercises")
-    for source in sorted((ROOT / "notebooks" / "source").glob("*.py")):
-        said = minutes.search(source.read_text(encoding="utf-8").replace("\n#", ""))
-        assert re.search(
-            rf"^\| {source.name[:2]} \| [^|]+ \| {said[1]} \| {said[2]} \|$", text, re.MULTILINE
-        ), source
+    for notebook in road.NOTEBOOKS:
+        said = minutes.search(source_of(notebook.topic).replace("\n#", ""))
+        row = rf"^\| {notebook.number} \| [^|]+ \| {said[1]} \| {said[2]} \|$"
+        assert re.search(row, text, re.MULTILINE), f"{notebook.name} has another line, or none"
     for command in set(re.findall(r"gemm-course ([a-z]+)", text)):
         assert command in command_names()
+
+
+def test_the_readme_has_a_row_for_each_notebook_with_its_number():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(S?\d\d)\]\(notebooks/(\w+)\.ipynb\) \|", text, re.MULTILINE)
+    assert rows == [(notebook.number, notebook.name) for notebook in road.NOTEBOOKS]

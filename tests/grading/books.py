@@ -7,9 +7,9 @@ import nbformat
 
 from gemm_course.grading.assignments import answer_and_question, assignment_of, check_at_the_end
 from gemm_course.grading.restoring import grade_id
-from tests.notebooks.builder import ROOT
+from tests.notebooks.builder import builder
 
-NAME = "03_shared_memory_tiles"
+NAME = "shared_memory_tiles"
 
 
 @cache
@@ -18,12 +18,12 @@ def _read(path) -> nbformat.NotebookNode:
 
 
 def learners(name=NAME) -> nbformat.NotebookNode:
-    return copy.deepcopy(_read(ROOT / "notebooks" / f"{name}.ipynb"))
+    return copy.deepcopy(_read(builder.target(name, "learner")))
 
 
 def solved(name=NAME) -> dict[str, str]:
     """The solutions' cells, by the ids of the exercises' cells, with their checks."""
-    book = _read(ROOT / "notebooks" / "solutions" / f"{name}_solutions.ipynb")
+    book = _read(builder.target(name, "solutions"))
     tagged = [cell for cell in book.cells if "solution" in cell.metadata.get("tags", [])]
     return {c.id.removesuffix("-solution"): c.source for c in tagged if c.cell_type == "code"}
 

@@ -1,12 +1,15 @@
 """Whatever a learner did to a notebook: each answer is followed by its own check, as the course wrote it."""
 
 import copy
+import subprocess
 
 import nbformat
 import pytest
 
+from gemm_course.grading.assignments import assignment_of
 from gemm_course.grading.restoring import restored
 from tests.grading import books
+from tests.notebooks.builder import ROOT
 
 
 def check_form(made, assignment, answers=True):
@@ -43,7 +46,7 @@ def test_a_right_answer_is_found_again(change):
 
 
 def check_follows(book, source):
-    """In the restored notebook, the check of 03.1 comes right after the cell with this source."""
+    """In the restored notebook, the check of `first_loads` comes right after the cell with this source."""
     made = restored(book, books.assignment())
     check_form(made, books.assignment(), answers=False)
     place = [cell.source for cell in made.cells].index(source)
@@ -103,3 +106,41 @@ def test_an_assignment_is_its_own_form():
 def test_an_empty_notebook_gets_all_checks():
     made = restored(nbformat.v4.new_notebook(), books.assignment())
     assert books.names(books.checks_of(made)) == books.names(books.checks_of(books.assignment()))
+
+
+# ---- notebooks of the second edition, whose cells had the numbers of then ----
+
+LAST_OF_THE_SECOND_EDITION = "7c58535"
+
+
+def earlier(name: str) -> nbformat.NotebookNode:
+    """A learner's notebook as the second edition had it."""
+    place = f"{LAST_OF_THE_SECOND_EDITION}:notebooks/{name}.ipynb"
+    done = subprocess.run(["git", "-C", ROOT, "show", place], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip("the history of the second edition is not here")
+    return nbformat.reads(done.stdout, 4)
+
+
+@pytest.mark.parametrize("handed_out", [lambda book: book, assignment_of], ids=["notebook", "assignment"])
+def test_answers_in_a_notebook_of_the_second_edition_are_recognised(handed_out):
+    book = handed_out(earlier("05_thread_tiles_2d"))
+    answers = {"ex-05-4": "ex-outer_product", "ex-05-1": "ex-draft_is_right", "ex-05-2": "ex-slices"}
+    for cell in book.cells:
+        if cell.id in answers:
+            cell.source = f"# mine: {cell.id}\n{cell.source}"
+    made = restored(book, books.assignment("thread_tiles_2d"))
+    check_form(made, books.assignment("thread_tiles_2d"))
+    found = _by_name(made)
+    assert found.keys() == set(answers.values())
+    assert all(found[new].startswith(f"# mine: {old}") for old, new in answers.items())
+
+
+def test_what_went_into_a_side_trip_is_graded_there():
+    """The same notebook of then answers both assignments of now."""
+    book = earlier("05_thread_tiles_2d")
+    for cell in book.cells:
+        if cell.id == "ex-05-3":
+            cell.source = f"# mine\n{cell.source}"
+    made = restored(book, books.assignment("kernel5"))
+    assert _by_name(made)["ex-coalesced_b"].startswith("# mine")

@@ -8,7 +8,7 @@ import pytest
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.variants import called
 
-SOURCES = sorted((Path(__file__).parents[2] / "notebooks" / "source").glob("[0-9]*.py"))
+SOURCES = sorted((Path(__file__).parents[2] / "notebooks" / "source").rglob("*.py"))
 FROM_DOCUMENTS = [
     *(stage for stage in LADDER if stage.document != "beyond the documents"),
     called("kernel5_draft"),

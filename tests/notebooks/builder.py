@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from gemm_course import road
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -16,6 +18,11 @@ def load_builder(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def source_of(topic: str) -> str:
+    """The source of the notebook on a topic, with numbers for the names in it, as a reader sees them."""
+    return road.numbered(builder.source_of(topic).read_text("utf-8"))
 
 
 builder = load_builder(ROOT / "tools" / "build_notebooks.py")

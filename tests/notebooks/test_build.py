@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import nbformat
 import pytest
 
+from gemm_course import road
 from tests.notebooks.builder import ROOT, builder, load_builder
 
 SOURCE = """# %% [markdown]
@@ -56,10 +57,31 @@ def test_a_rebuild_gives_the_committed_notebooks(committed, tmp_path):
 
 def test_no_notebook_is_left_without_a_source(committed):
     folder = committed / "notebooks"
-    sources = {path.stem for path in (folder / "source").glob("*.py")}
-    assert {path.stem for path in folder.glob("*.ipynb")} == sources
+    names = {notebook.name for notebook in road.NOTEBOOKS}
+    assert {path.stem for path in folder.glob("*.ipynb")} == names
     solved = {path.stem for path in (folder / "solutions").glob("*.ipynb")}
-    assert solved == {f"{name}_solutions" for name in sources}, "their tabs must look different"
+    assert solved == {f"{name}_solutions" for name in names}, "their tabs must look different"
+
+
+def test_the_committed_glossary_is_what_its_source_says(committed):
+    then = load_builder(committed / "tools" / "build_notebooks.py")
+    assert then.stale_pages() == []
+
+
+def test_a_cells_id_stays_when_a_number_in_its_text_changes(monkeypatch):
+    text = "# %% [markdown]\n# See [[naive]] and [[naive.ipynb]].\n"
+    (before,) = builder.assemble(text, "learner").cells
+    monkeypatch.setattr(road, "ROAD", road.ROAD[1:])
+    (after,) = builder.assemble(text, "learner").cells
+    assert (before.source, after.source) == ("See 01.1 and 01.", "See 00.1 and 00.") and before.id == after.id
+
+
+def test_a_full_build_leaves_no_notebook_under_an_old_number(tmp_path):
+    (tmp_path / "solutions").mkdir()
+    for path in ("00_naive.ipynb", "01_naive.ipynb", "solutions/00_naive_solutions.ipynb"):
+        (tmp_path / path).touch()
+    builder.remove_others(tmp_path)
+    assert [path.name for path in builder.built(tmp_path)] == ["01_naive.ipynb"]
 
 
 def test_stubs_go_to_learners_and_solutions_to_solutions():
@@ -71,10 +93,10 @@ def test_stubs_go_to_learners_and_solutions_to_solutions():
 WITH_EXERCISE = """# %% [markdown]
 # Some words before it.
 #
-# ### Exercise 02.9 · Add one
+# ### Exercise [[best_block]] · Add one
 # Write it.
 
-# %% id="ex-02-9"
+# %% id="ex-best_block"
 def add(x):
     ### BEGIN SOLUTION
     return x + 1
@@ -90,20 +112,21 @@ check.add(add)
 def test_an_exercise_begins_with_a_cell_of_its_own_that_links_can_name():
     for kind in builder.KINDS:
         texts = {cell.id: cell.source for cell in builder.assemble(WITH_EXERCISE, kind).cells}
-        assert texts["exercise-02-9"].startswith("### Exercise 02.9 · Add one\nWrite it.")
+        number = road.number_of("best_block")
+        assert texts["exercise-best_block"].startswith(f"### Exercise {number} · Add one\nWrite it.")
         assert "Some words before it." in texts.values()
 
 
 def test_the_solution_is_folded_below_the_stub_word_for_word():
     learner, solutions = (builder.assemble(WITH_EXERCISE, kind).cells for kind in builder.KINDS)
-    assert [cell.id for cell in learner[-2:]] == ["ex-02-9", "ex-02-9-folded"]
+    assert [cell.id for cell in learner[-2:]] == ["ex-best_block", "ex-best_block-folded"]
     assert "return None" in learner[-2].source and "return x + 1" not in learner[-2].source
     code = re.fullmatch(
         r"<details>\n<summary>Solution</summary>\n\n```python\n(.*)\n```\n\n</details>",
         learner[-1].source,
         re.DOTALL,
     )
-    assert code[1] == solutions[-1].source and solutions[-1].id == "ex-02-9-solution"
+    assert code[1] == solutions[-1].source and solutions[-1].id == "ex-best_block-solution"
     assert not [cell for cell in solutions if "<details>" in cell.source]
 
 
@@ -120,7 +143,7 @@ def test_a_notebook_without_a_title_or_times_is_refused():
 def test_what_jupyterlab_would_add_on_opening_is_there():
     """Else it shows a notebook that was only opened as edited; the kernel says what it will add."""
     kernel = pytest.importorskip("ipykernel.ipkernel").IPythonKernel
-    metadata = builder.whole("00_welcome", "learner").metadata
+    metadata = builder.whole("welcome", "learner").metadata
     assert metadata.language_info == kernel.language_info
     assert set(metadata.kernelspec) == {"name", "display_name", "language"}
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
-from gemm_course import check, compiled, kernels, records
+from gemm_course import check, compiled, kernels, records, road
 from gemm_course.checks.kits import make_strip
 from gemm_course.compiler.compile import usage_of
 from gemm_course.compiler.nvidia import why_no_compiler
@@ -27,9 +27,9 @@ from gemm_course.widgets._quiz import questions
 from gemm_course.widgets._strips import KERNELS, WAIT, draw
 from gemm_course.widgets._tiles import one_step_away
 from lockstep.intrinsics import u32, unroll
+from tests.notebooks.builder import source_of
 from tests.wrong_solutions.altering import solution
 
-SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 SQUARE_MATRIX = np.zeros((64, 64), np.float32)
 PROBLEM = (64, 64, 64, float32(1), SQUARE_MATRIX, SQUARE_MATRIX, float32(0), SQUARE_MATRIX)
 SQUARE = {"BM": 32, "BN": 32}
@@ -37,8 +37,7 @@ SQUARE = {"BM": 32, "BN": 32}
 
 def words_of(notebook: str) -> str:
     """The text of a notebook's source on one line."""
-    (path,) = SOURCES.glob(f"{notebook}_*.py")
-    return re.sub(r"\s+", " ", path.read_text(encoding="utf-8").replace("\n# ", " "))
+    return re.sub(r"\s+", " ", source_of(notebook).replace("\n# ", " "))
 
 
 def factory(source: str, name: str):
@@ -73,7 +72,7 @@ def reads_per_multiply_add(stage: str) -> float:
 
 
 def test_what_03_says_of_the_limit():
-    said = words_of("03")
+    said = words_of("shared_memory_tiles")
     naive, tiled = busy("naive_coalesced"), busy("block_tiled")
     assert f"L1, which is busy in {naive} of the clocks" in said
     assert f"busy in {tiled} of the clocks where v01 had {naive}" in said
@@ -87,7 +86,7 @@ def test_what_03_says_of_the_limit():
 
 
 def test_what_03_says_of_the_waits():
-    said = words_of("03")
+    said = words_of("shared_memory_tiles")
     before, after = recorded("naive_coalesced", SQUARE), recorded("penny_xu_tile")
     was, now = (percent(one.waits["global memory"]) for one in (before, after))
     queue, barrier = (waits("penny_xu_tile", wait) for wait in ("queue to shared memory", "barrier"))
@@ -100,7 +99,10 @@ OWN_BLOCKS = ("naive_coalesced", "block_tiled")
 
 
 def test_what_03_says_of_loads_and_bytes():
-    said, (before, after) = words_of("03"), (recorded(stage).measured for stage in OWN_BLOCKS)
+    said, (before, after) = (
+        words_of("shared_memory_tiles"),
+        (recorded(stage).measured for stage in OWN_BLOCKS),
+    )
     per_load = [row["global_load_sectors"] / row["global_load_requests"] for row in (before, after)]
     assert f"v01 moves {per_load[0]:g} sectors per request, v02 {per_load[1]:g}" in said
     assert f"is {before['global_load_sectors'] / after['global_load_sectors']:.0f} times fewer: v01" in said
@@ -109,7 +111,7 @@ def test_what_03_says_of_loads_and_bytes():
 
 
 def test_what_03_says_of_dram():
-    said, rows = words_of("03"), [recorded(stage).measured for stage in OWN_BLOCKS]
+    said, rows = words_of("shared_memory_tiles"), [recorded(stage).measured for stage in OWN_BLOCKS]
     assert "busier after fewer loads, {:.0f} → {:.0f} %".format(*(row["dram"] for row in rows)) in said
     was, now = (row["dram_read_bytes"] for row in rows)
     once = 4 * 4096**2
@@ -122,7 +124,7 @@ def test_what_03_says_of_dram():
 
 
 def test_what_03_says_of_other_tiles():
-    said = words_of("03")
+    said = words_of("shared_memory_tiles")
     rows = records.sweep().query("stage == 'block_tiled' and m == 4096 and gpu == 'NVIDIA H200'")
     measured = rows.dropna(subset="tflops").set_index("tiles")["tflops"].sort_values(ascending=False)
     own = "BM=16 BN=32 BK=64"
@@ -137,7 +139,7 @@ def test_what_03_says_of_other_tiles():
 
 
 def test_what_03_says_of_banks():
-    said = words_of("03")
+    said = words_of("shared_memory_tiles")
     for padding in (2, 8):
         banks = Counter((32 + padding) * lane % 32 for lane in range(32))
         assert max(banks.values()) == padding
@@ -146,7 +148,7 @@ def test_what_03_says_of_banks():
 
 
 def test_what_03_says_of_the_ceiling():
-    said, peak = words_of("03"), 67 / 4
+    said, peak = words_of("shared_memory_tiles"), 67 / 4
     as_compiled = wavefronts_per_multiply_add("block_tiled")
     assert f"would allow {peak / 2:.1f} TFLOPS, v01's own roof; the 1.5 that" in said
     reached = f"would allow {peak / 1.5:.1f}. With the stores of the tiles, it is {peak / as_compiled:.1f}."
@@ -154,7 +156,7 @@ def test_what_03_says_of_the_ceiling():
 
 
 def test_what_the_question_of_03_says_of_the_ceiling():
-    asked = questions("03")["ceiling"]
+    asked = questions("shared_memory_tiles")["ceiling"]
     rows = records.ladder().query("m == 4096 and gpu == 'NVIDIA H200'")
     before, after = rows.groupby("stage")["tflops"].max()[list(OWN_BLOCKS)]
     (right,) = (option for option in asked["options"] if option.get("right"))
@@ -167,7 +169,7 @@ KEPT_APART = [{"BM": 64, "BN": 64, "TM": 8, "SPARE": spare} for spare in (52, 10
 
 
 def test_what_04_says_of_the_limit():
-    said, found = words_of("04"), verdict(recorded("thread_tiled_1d"))
+    said, found = words_of("thread_tiles_1d"), verdict(recorded("thread_tiled_1d"))
     assert f"busy in {busy('block_tiled')} of the clocks. An SM can do four" in said
     slots = percent(found.busy["issue slots"])
     assert f"**Still L1 and shared memory**, busy in {busy('thread_tiled_1d')} of the clocks; " in said
@@ -178,7 +180,7 @@ SPILLING = {"BM": 32, "BN": 64, "BK": 64}
 
 
 def test_the_three_profiles_to_name_in_04():
-    said = words_of("04")
+    said = words_of("thread_tiles_1d")
     profiles = recorded("thread_tiled_1d"), recorded("thread_tiled_1d", SPILLING), recorded("block_tiled")
     found = [verdict(profile).busy for profile in profiles]
     for part in ("L1 and shared memory", "multiply-add units", "L2", "DRAM"):
@@ -187,7 +189,7 @@ def test_the_three_profiles_to_name_in_04():
 
 
 def test_what_04_says_of_the_profile_that_spills():
-    said, row = words_of("04"), recorded("thread_tiled_1d", SPILLING).measured
+    said, row = words_of("thread_tiles_1d"), recorded("thread_tiled_1d", SPILLING).measured
     local = row["local_load_requests"] + row["local_store_requests"]
     assert "BM = 32, BN = 64, BK = 64, TM = 32. Of its" in said
     assert f"instructions {percent(local / row['warp_instructions'])} read or write local memory" in said
@@ -195,7 +197,7 @@ def test_what_04_says_of_the_profile_that_spills():
 
 def test_what_04_says_of_the_notch_that_ruins_it():
     """Of all steps of one slider it is the worst."""
-    said, stage = words_of("04"), LADDER["thread_tiled_1d"]
+    said, stage = words_of("thread_tiles_1d"), LADDER["thread_tiled_1d"]
     rows = records.sweep().query("stage == 'thread_tiled_1d' and m == 4096")
     assert f"Of {len(rows)} choices for v03" in said
     speeds = rows.set_index("tiles")["tflops"]
@@ -224,16 +226,16 @@ def test_what_04_says_of_eight_steps_at_a_time(tmp_path):
     code = usage_of(stage.kernel(tiles), *PROBLEM, compute_capability=(9, 0))
     rows = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")["local_bytes"]
     spilled = rows["BM=128 BN=128 BK=16 TM=32"]
-    assert f"and {spilled} bytes become {code.local_bytes} again" in words_of("04")
+    assert f"and {spilled} bytes become {code.local_bytes} again" in words_of("thread_tiles_1d")
 
 
 @pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
 def test_what_04_says_of_the_solutions_registers():
     plain = solution("thread_columns")
     narrow = re.sub(r"(cuda\.(?:threadIdx|blockIdx)\.[xy])", r"u32(\1)", plain)
-    said = words_of("04")
+    said = words_of("thread_tiles_1d")
     for source, words in (
-        (plain, "solution of 04.2 takes {} registers"),
+        (plain, f"solution of {road.number_of('thread_columns')} takes {{}} registers"),
         (narrow, "as in v03, the solution takes {}: still one block."),
     ):
         made = factory(source, "make_column")
@@ -249,7 +251,7 @@ def test_what_04_says_of_a_cap_for_the_solution():
     plain_spills, narrow_spills = (
         usage_of(kernel, *PROBLEM, compute_capability=(9, 0)).local_bytes for kernel in kernels
     )
-    said = words_of("04")
+    said = words_of("thread_tiles_1d")
     assert f"{plain_spills} bytes of local memory, with `u32` {narrow_spills} (compiled)" in said
     assert occupancy(512, 68, 4096).blocks == 1 and occupancy(512, 32, 4096).blocks == 4
     small = records.sweep().query("stage == 'thread_tiled_1d' and tiles == 'BM=64 BN=64 BK=8 TM=8'")
@@ -261,7 +263,9 @@ def test_the_line_that_04_names_is_the_one_to_change():
     """The loop around it alone keeps `acc` out of the registers."""
     lines, start = inspect.getsourcelines(make_strip)
     (loop,) = (i for i, line in enumerate(lines) if "range(count)" in line and "acc" in lines[i + 1][:24])
-    assert f"Line {start + loop}: its loop is the one around line {start + loop + 1}" in words_of("04")
+    assert f"Line {start + loop}: its loop is the one around line {start + loop + 1}" in words_of(
+        "thread_tiles_1d"
+    )
     adds = "                acc[i] += xp * A[p, first + 32 * i]\n"
     guarded = f"                if first + 32 * i < n:\n    {adds}"
     source = "".join([*lines, "\ncheck."]).replace(f"in range(count):\n{adds}", f"in range(R):\n{guarded}")
@@ -276,11 +280,11 @@ def test_what_04_says_of_the_sectors_of_a_shallow_tile():
     sectors = cost(stage, {**stage.tiles, "BK": 4}).sectors
     rows = {"A": check.tile_sectors.right(4), "B": 4}
     assert sectors == sum(rows.values()) / 2
-    assert f"{sectors:g} with BK = 4, from {rows['A']} and {rows['B']}" in words_of("04")
+    assert f"{sectors:g} with BK = 4, from {rows['A']} and {rows['B']}" in words_of("thread_tiles_1d")
 
 
 def test_what_04_says_of_more_warps():
-    said = words_of("04")
+    said = words_of("thread_tiles_1d")
     rows = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")["tflops"]
     best, smaller = rows.max(), rows["BM=64 BN=64 BK=8 TM=8"]
     assert f"{three_digits(best)} TFLOPS to {three_digits(smaller)}. Why?" in said
@@ -292,7 +296,7 @@ def test_what_04_says_of_more_warps():
 
 
 def test_what_04_says_of_fewer_blocks():
-    said = words_of("04")
+    said = words_of("thread_tiles_1d")
     profiles = [recorded(called("thread_tiled_1d_fewer_blocks"), tiles) for tiles in KEPT_APART]
     speeds = " | ".join(f"{profile.tflops:.1f}" for profile in profiles)
     assert f"| TFLOPS | {speeds} |" in said
@@ -303,7 +307,7 @@ def test_what_04_says_of_fewer_blocks():
     assert f"| clocks in which an instruction is issued, % | {' | '.join(issued)} |" in said
     assert f"measured are {issued[2]} %; even four blocks issued in {issued[0]} % of the clocks only" in said
     assert max(profile.measured["dram"] for profile in profiles) < 5
-    question, (one, four) = questions("04")["blocks"], (profiles[2].tflops, profiles[0].tflops)
+    question, (one, four) = questions("thread_tiles_1d")["blocks"], (profiles[2].tflops, profiles[0].tflops)
     assert f"it reaches {four:.1f} TFLOPS" in question["text"]
     offered = [option["text"] for option in question["options"]]
     assert offered[:3] == [f"{tflops:.1f} TFLOPS" for tflops in (four / 4, one, four)]
@@ -313,11 +317,11 @@ def test_what_04_says_of_fewer_blocks():
 def test_the_cap_that_is_too_low_in_04_is_that_of_the_notes():
     notes = (Path(kernels.__file__).parent / "NOTES.md").read_text(encoding="utf-8")
     assert "spills 272 bytes at 32 registers and falls to 8.4 %" in notes
-    assert "32 registers spill 272 bytes, and 8 % of cuBLAS is left" in words_of("04")
+    assert "32 registers spill 272 bytes, and 8 % of cuBLAS is left" in words_of("thread_tiles_1d")
 
 
 def test_what_the_step_to_04_gains():
-    question = questions("04")["gain"]
+    question = questions("thread_tiles_1d")["gain"]
     (reply,) = (option["reply"] for option in question["options"] if "right" in option)
     ladder = records.ladder().query("m == 4096 and gpu == 'NVIDIA H200'")
     before, after = (ladder.loc[ladder["stage"] == stage, "tflops"].max() for stage in STEP)
@@ -337,7 +341,7 @@ def test_what_03_says_of_the_machine_code():
     steps = square["FFMA"] - 1  # one is beta * C
     assert (
         f"for the {steps} steps of a tile, {square['LDS.128']} `LDS.128` and {square['LDS']} `LDS`"
-        in words_of("03")
+        in words_of("shared_memory_tiles")
     )
 
 
@@ -353,14 +357,17 @@ def test_what_04_says_of_merging_in_the_solution():
         counts.append(1000 * loop["shared load"] / loop["multiply-add"])
     assert counts[1] == 1000 * stage["shared load"] / stage["multiply-add"]
     before, after = (f"{count:,.0f}" for count in counts)
-    assert f"{before} reads per 1,000 multiply-adds become {after}, as in v03" in words_of("04")
+    assert f"{before} reads per 1,000 multiply-adds become {after}, as in v03" in words_of("thread_tiles_1d")
 
 
 def test_what_04_says_of_the_blocks_that_close_the_gap():
     titles = {registers: draw("thread_tiled_1d", registers).alt for registers in (96, 64, 40)}
     assert "1 block fits" in titles[96] and "3 blocks fit" in titles[40] and "100 % of the" in titles[40]
     assert "2 blocks fit" in titles[64] and "100\u00a0% of" not in titles[64]
-    said, computes = words_of("04"), KERNELS["thread_tiled_1d"].warps * KERNELS["thread_tiled_1d"].loop
+    said, computes = (
+        words_of("thread_tiles_1d"),
+        KERNELS["thread_tiled_1d"].warps * KERNELS["thread_tiled_1d"].loop,
+    )
     assert f"a tile takes {WAIT} clocks to come" in said and f"computes for {computes} clocks;" in said
     kernel = KERNELS["thread_tiled_1d"]
     assert f"has {kernel.warps} warps of a block, with {kernel.loop} instructions each" in said
@@ -375,7 +382,9 @@ def test_what_04_says_of_the_cap():
     notes = (Path(kernels.__file__).parent / "NOTES.md").read_text(encoding="utf-8")
     row = re.search(r"64 × 64 × 8, TM 8 \| 96 / 64 / 40 / 32 \| (.*) \|", notes)[1]
     forty, thirty_two = (float(part.split()[0]) for part in row.split(" / ")[2:])
-    assert f"{forty:.0f} % of cuBLAS with 40 registers, **{thirty_two:.0f} %** with 32" in words_of("04")
+    assert f"{forty:.0f} % of cuBLAS with 40 registers, **{thirty_two:.0f} %** with 32" in words_of(
+        "thread_tiles_1d"
+    )
     fit = {each: occupancy(512, each, 4096).blocks for each in (32, 33, 64)}
     assert fit == {32: 4, 33: 3, 64: 2}
 
@@ -383,7 +392,7 @@ def test_what_04_says_of_the_cap():
 def test_the_ceiling_in_04():
     ceiling, stage = 67 / 4 / (1 / 2 + 1 / 32), recorded("thread_tiled_1d")
     reached = f"v03 reaches {stage.tflops:.1f}, {100 * stage.tflops / ceiling:.0f} % of it"
-    assert f"{ceiling:.1f} TFLOPS. {reached}." in words_of("04")
+    assert f"{ceiling:.1f} TFLOPS. {reached}." in words_of("thread_tiles_1d")
 
 
 SMS_OF_AN_H200 = 132
@@ -402,7 +411,7 @@ def test_what_keeps_l1_busy_in_04():
     )
     rest = verdict(profile).busy["L1 and shared memory"] - sum(counted) / clocks
     shares = " | ".join(f"{100 * share:.0f} %" for share in (*(each / clocks for each in counted), rest))
-    said = words_of("04")
+    said = words_of("thread_tiles_1d")
     assert f"| {shares} |" in said and f"What the last {100 * rest:.0f} % are is not known" in said
     assert f"{percent(row['active_clocks'] / row['clocks'])} of the launch" in said
     multiply_adds = row["float32_fma"] / 32 / 4 / clocks
@@ -410,7 +419,6 @@ def test_what_keeps_l1_busy_in_04():
 
 
 def test_the_minutes_of_the_exercises_in_04():
-    (path,) = SOURCES.glob("04_*.py")
-    text = path.read_text(encoding="utf-8")
+    text = source_of("thread_tiles_1d")
     minutes = sum(map(int, re.findall(r"^# \*.* (\d+) minutes\*$", text, re.MULTILINE)))
     assert f"{minutes} for the exercises" in text

@@ -1,11 +1,10 @@
 """Figures in the text of notebooks 00 to 02, held to the records and tables that they come from."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-from gemm_course import records
+from gemm_course import records, road
 from gemm_course.checks.engines import Problem
 from gemm_course.kernels import LADDER
 from gemm_course.model.gpus import GPUS
@@ -13,15 +12,14 @@ from gemm_course.model.roofline import Roofline
 from gemm_course.profiles import recorded
 from gemm_course.profiles.verdict import LIMIT, of_active_clocks, verdict
 from lockstep.limits import LIMITS
+from tests.notebooks.builder import ROOT, source_of
 
-SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 H200 = GPUS["H200"]
 
 
-def text_of(number: str) -> str:
+def text_of(topic: str) -> str:
     """A notebook's text and code in one line, without the marks of comments."""
-    (path,) = SOURCES.glob(f"{number}_*.py")
-    return " ".join(re.sub(r"^# *", "", line) for line in path.read_text("utf-8").splitlines())
+    return " ".join(re.sub(r"^# *", "", line) for line in source_of(topic).splitlines())
 
 
 def counted(stage: str, size: int = 1024):
@@ -30,8 +28,8 @@ def counted(stage: str, size: int = 1024):
 
 
 def test_every_stage_of_the_documents_is_in_the_table_of_00_beside_its_document():
-    rows = re.findall(r"\| (0\d \| `[^|]*\|[^|]*\|[^|]*) \|", re.sub(" +", " ", text_of("00")))
-    assert [row[:2] for row in rows] == [f"{number:02d}" for number in range(1, 9)]
+    rows = re.findall(r"\| (\d\d \| `[^|]*\|[^|]*\|[^|]*) \|", re.sub(" +", " ", text_of("welcome")))
+    assert {row[:2] for row in rows} <= {notebook.number for notebook in road.ROAD} and len(rows) == 8
     for stage in LADDER:
         for part in filter(None, re.split(r"[:,;] *", stage.document)):
             if re.fullmatch(r"\d{3}|v\d\d", part):
@@ -39,7 +37,7 @@ def test_every_stage_of_the_documents_is_in_the_table_of_00_beside_its_document(
 
 
 def test_the_two_speeds_of_00():
-    text = text_of("00")
+    text = text_of("welcome")
     assert f"computes at {H200.peak_fp32_tflops:.0f} TFLOPS" in text
     assert f"delivers {H200.dram_tb_s:g} TB per second" in text
     per_byte = H200.peak_fp32_tflops / H200.dram_tb_s
@@ -64,10 +62,10 @@ def test_the_two_speeds_of_00():
 
 def test_what_00_says_of_schedulers_holds_for_every_gpu():
     assert {limits.threads // 32 // limits.partitions for limits in LIMITS.values()} == {8, 12, 16}
-    assert f"up to {H200.limits.threads} threads" in text_of("00")
-    assert "they cover 64 of 504" in text_of("00") and 16 * 4 == 64 and 4 + 500 == 504
-    assert "up to 16 warps" in text_of("00") and "room for 8 or 12" in text_of("00")
-    assert f"up to {H200.multiprocessors * H200.limits.threads:,}".replace(",", " ") in text_of("00")
+    assert f"up to {H200.limits.threads} threads" in text_of("welcome")
+    assert "they cover 64 of 504" in text_of("welcome") and 16 * 4 == 64 and 4 + 500 == 504
+    assert "up to 16 warps" in text_of("welcome") and "room for 8 or 12" in text_of("welcome")
+    assert f"up to {H200.multiprocessors * H200.limits.threads:,}".replace(",", " ") in text_of("welcome")
 
 
 def test_the_blocks_of_the_question_about_rows():
@@ -79,22 +77,22 @@ def test_the_blocks_of_the_question_about_rows():
         warps[x, y] = any(len(each) > 1 for each in rows), len(rows), 32 * len(rows) - x * y
     assert warps == {(6, 7): (True, 2, 22), (40, 2): (True, 3, 16), (96, 2): (False, 6, 0)}
     said = ("the second has 8 threads of the first row and 24 of the second", "with 22 idle lanes")
-    assert all(words in text_of("00") for words in said)
+    assert all(words in text_of("welcome") for words in said)
 
 
 def test_the_naive_kernel_reaches_less_than_one_percent():
     rows = records.ladder().query("stage == 'naive_uncoalesced' and m == n == k == 4096")
     assert 0.5 < 100 * rows["tflops"].max() / H200.peak_fp32_tflops < 1
-    assert text_of("00").count("less than one percent") == 2
+    assert text_of("welcome").count("less than one percent") == 2
 
 
 def test_the_naive_kernel_waits_for_l1_and_not_for_dram():
     row = profile("naive_uncoalesced")
     intensity = 2 * 4096**3 / (row.dram_read_bytes + row.dram_write_bytes)
-    assert f"with n = 4096, does {intensity:.0f} FLOP per byte" in text_of("00")
+    assert f"with n = 4096, does {intensity:.0f} FLOP per byte" in text_of("welcome")
     assert intensity > Roofline().ridge()
     dram, l1 = (100 * of_active_clocks(row, what) for what in ("dram", "l1_data"))
-    assert f"DRAM is busy {dram:.0f} % of the time, L1 {l1:.0f} %" in text_of("00")
+    assert f"DRAM is busy {dram:.0f} % of the time, L1 {l1:.0f} %" in text_of("welcome")
 
 
 # ---- 01 --------------------------------------------------------------------------------------------------
@@ -122,7 +120,7 @@ def speed(stage: str, extra: int, size: int = 4096, tiles: str = SQUARE) -> floa
 
 
 def test_what_limits_the_naive_kernel():
-    text, row = text_of("01"), profile("naive_uncoalesced")
+    text, row = text_of("naive"), profile("naive_uncoalesced")
     assert f"In the profile L1 has {int(row.l1_hits)} % of the sectors" in text
     assert "L1 leads with 99 %" in text and "L1 is busy 99 % of the" in text
     assert round(100 * of_active_clocks(row, "l1_data")) == 99
@@ -137,7 +135,7 @@ def test_the_guess_at_the_issue_slots_of_the_naive_kernel():
 
 
 def test_the_forecasts_of_four_blocks():
-    text, timed = text_of("01"), records.sweep().set_index(["stage", "tiles"])["tflops"]
+    text, timed = text_of("naive"), records.sweep().set_index(["stage", "tiles"])["tflops"]
     most = H200.multiprocessors * H200.clock_mhz * 1e6 * 64 / 1e12
     assert f"{most:.1f}\\ \\text{{TFLOPS}}" in text and f"{most:.1f} TFLOPS / wavefronts" in text
     for rows, columns in ((32, 32), (16, 16), (8, 32), (4, 64)):
@@ -148,7 +146,7 @@ def test_the_forecasts_of_four_blocks():
 
 
 def test_the_story_of_the_padding():
-    text = text_of("01")
+    text = text_of("naive")
     plain, one, sixteen = (speed("naive_uncoalesced", extra) for extra in (0, 1, 16))
     seven = speed("naive_uncoalesced", 7)
     assert (
@@ -170,7 +168,7 @@ def test_the_story_of_the_padding():
 def test_with_few_lanes_at_a_place_the_wavefronts_are_not_the_limit():
     rows = [profile("naive_uncoalesced", 2048 + extra) for extra in (4, 2, 1)]
     said = "With fewer, these 32 × 32 blocks stay above 10 clocks, whatever the wavefronts."
-    assert said in re.sub(" +", " ", text_of("01"))
+    assert said in re.sub(" +", " ", text_of("naive"))
     assert (round(rows[-1].l1_data), round(rows[0].l1_data)) == (30, 49)
     assert all(10 <= per_step(row, row.clocks) < 11.5 for row in rows)
     busy = records.columns.PROFILE_BUSY
@@ -178,7 +176,7 @@ def test_with_few_lanes_at_a_place_the_wavefronts_are_not_the_limit():
 
 
 def test_with_every_float_at_a_place_of_its_own_the_clocks_follow_the_rows_of_a_warp():
-    text = text_of("01")
+    text = text_of("naive")
     for rows, columns, most_off in ((32, 32, 0.04), (16, 16, 0.03), (4, 64, 0.01), (2, 128, 0.06)):
         tiles, fit = f"BM={rows} BN={columns}", 2 + rows / 4
         clocks = ROOF / speed("naive_uncoalesced", 1, 2048, tiles)
@@ -190,20 +188,20 @@ def test_with_every_float_at_a_place_of_its_own_the_clocks_follow_the_rows_of_a_
 
 def test_the_products_alone_would_keep_the_multiply_add_units_busy_one_percent():
     row = profile("naive_uncoalesced")
-    assert "the products alone would be 1 %, not 2" in re.sub(" +", " ", text_of("01"))
+    assert "the products alone would be 1 %, not 2" in re.sub(" +", " ", text_of("naive"))
     assert round(row.fma_pipe) == 2 and round(100 / (4 * 33)) == 1
 
 
 def test_the_tolerance_that_the_glossary_states():
     q = Problem(2, 3, 5, alpha=1, beta=0)
     assert (q.k + 4) * 2**-23 * (abs(q.A) @ abs(q.B)) == pytest.approx(q.tolerance)
-    assert "(k + 4) · 2⁻²³ times" in (SOURCES.parent / "glossary.md").read_text("utf-8")
+    assert "(k + 4) · 2⁻²³ times" in (ROOT / "notebooks" / "glossary.md").read_text("utf-8")
 
 
 def test_the_block_of_4_by_64():
     rows = records.sweep().set_index(["stage", "tiles"])["tflops"]
     block, square = (rows["naive_uncoalesced", tiles] for tiles in ("BM=4 BN=64", SQUARE))
-    assert f"makes the kernel {block / square:.1f} times as fast" in re.sub(" +", " ", text_of("01"))
+    assert f"makes the kernel {block / square:.1f} times as fast" in re.sub(" +", " ", text_of("naive"))
 
 
 # ---- 02 --------------------------------------------------------------------------------------------------
@@ -224,15 +222,18 @@ def swept(stage: str, tiles: str) -> float:
 
 def test_how_much_faster_the_order_alone_makes_it():
     v00, v01 = (swept(stage, SQUARE) for stage in ("naive_uncoalesced", "naive_coalesced"))
-    assert f"**{v01 / v00:.0f} times**: from {v00:.2f} to {v01:.1f} TFLOPS" in text_of("02")
-    assert f"rises from {ROOF / 33:.2f} to {ROOF / 2:.1f}" in text_of("02")
-    assert f"{ROOF:.1f} TFLOPS / wavefronts" in text_of("02")
+    assert f"**{v01 / v00:.0f} times**: from {v00:.2f} to {v01:.1f} TFLOPS" in text_of("coalesced")
+    assert f"rises from {ROOF / 33:.2f} to {ROOF / 2:.1f}" in text_of("coalesced")
+    assert f"{ROOF:.1f} TFLOPS / wavefronts" in text_of("coalesced")
     flat = records.ladder().query("stage == 'naive_coalesced' and m == n == k == 4096")["tflops"].max()
-    assert f"The chart of notebook 00 had {flat:.1f}." in text_of("02") and flat / v00 > 13
+    assert (
+        f"The chart of notebook {road.notebook('welcome').number} had {flat:.1f}." in text_of("coalesced")
+        and flat / v00 > 13
+    )
 
 
 def test_the_hunt_for_longer_rows():
-    text, extras = text_of("02"), range(0, 65, 8)
+    text, extras = text_of("coalesced"), range(0, 65, 8)
     reached = {extra: speed("naive_uncoalesced", extra, tiles=NARROW) for extra in extras}
     assert [extra for extra, tflops in reached.items() if tflops >= 5] == [8]
     alike = [f"{reached[extra]:.1f}" for extra in extras if len({extra * row % 32 for row in range(4)}) == 4]
@@ -246,7 +247,7 @@ def test_the_hunt_for_longer_rows():
 def test_the_bet_on_the_kernel_that_nobody_repaired():
     wide, narrower = (swept("naive_uncoalesced", f"BM=1 BN={columns}") for columns in (256, 128))
     said = f"One row high: 1 × 256 reaches {wide:.1f} TFLOPS, 1 × 128 reaches {narrower:.1f}."
-    assert said in text_of("02")
+    assert said in text_of("coalesced")
 
 
 @pytest.mark.parametrize(
@@ -261,15 +262,15 @@ def test_the_bet_on_the_kernel_that_nobody_repaired():
 def test_the_mystery_profiles(name, stage, tiles, of_a):
     row, tflops = profile(stage, tiles=tiles), swept(stage, tiles)
     shown = f"{tflops:.2f}" if tflops < 1 else f"{tflops:.1f}"
-    assert f'"{name}": {shown}' in text_of("02")
+    assert f'"{name}": {shown}' in text_of("coalesced")
     assert round(wavefronts(row)) == of_a + 1
     busy = verdict(recorded(stage, records.parse_tiles(tiles))).busy["L1 and shared memory"]
     yours = float(shown) * (of_a + 1) / 16.7
-    assert f"| {name} | {of_a} + 1 | {yours:.0%} | {busy:.0%} |".replace("%", " %") in text_of("02")
+    assert f"| {name} | {of_a} + 1 | {yours:.0%} | {busy:.0%} |".replace("%", " %") in text_of("coalesced")
 
 
 def test_two_limits_and_one_speed():
-    text = text_of("02")
+    text = text_of("coalesced")
     even, square = (swept("naive_coalesced", tiles) for tiles in (EVEN, SQUARE))
     assert f"{even:.1f}" == f"{square:.1f}" == "5.2" and "both have 5.2 TFLOPS" in text
     v01, flat = (recorded("naive_coalesced", {"BM": m, "BN": n}) for m, n in ((32, 32), (2, 128)))
@@ -281,18 +282,18 @@ def test_two_limits_and_one_speed():
 
 def test_what_a_row_inside_sectors_costs_v01():
     whole, inside = (speed("naive_coalesced", extra, tiles=FLAT) for extra in (0, 1))
-    assert f"costs v01 {100 * (1 - inside / whole):.0f} %" in text_of("02")
+    assert f"costs v01 {100 * (1 - inside / whole):.0f} %" in text_of("coalesced")
     times = speed("naive_uncoalesced", 1) / speed("naive_uncoalesced", 0)
-    assert f"v00 became {times:.1f} times as fast by one float per row" in text_of("02")
+    assert f"v00 became {times:.1f} times as fast by one float per row" in text_of("coalesced")
 
 
 def test_what_limits_v01_now():
-    text, row = text_of("02"), profile("naive_coalesced", tiles=FLAT)
+    text, row = text_of("coalesced"), profile("naive_coalesced", tiles=FLAT)
     assert (
         f"**L1, {row.l1_data:.0f} %, and close behind it the issue slots, {row.issue_slots:.0f} %.**" in text
     )
     assert per_step(row, row.warp_instructions / H200.multiprocessors) == pytest.approx(8, abs=0.3)
-    replies = (SOURCES.parents[1] / "gemm_course/widgets/questions/02.toml").read_text("utf-8")
+    replies = (ROOT / "gemm_course/widgets/questions/coalesced.toml").read_text("utf-8")
     assert "8 instructions are 2 clocks for four schedulers" in replies
     assert f"L1 finds {row.l1_hits:.0f} % of what is asked for. L2 is busy {row.l2:.0f} %." in replies
     assert f"still busy only {row.fma_pipe:.0f} %" in replies
@@ -300,12 +301,12 @@ def test_what_limits_v01_now():
 
 
 def test_a_point_above_a_roof():
-    text = text_of("02")
+    text = text_of("coalesced")
     assert f"At DRAM's {H200.dram_tb_s:g} TB/s that makes {64 * H200.dram_tb_s / 160:.1f} TFLOPS" in text
 
 
 def test_the_line_of_l1_and_the_roofs_by_wavefronts():
-    text, floats_of_a_wavefront = text_of("02"), 32
+    text, floats_of_a_wavefront = text_of("coalesced"), 32
     line = ROOF / 64 * floats_of_a_wavefront * 4
     assert f'The line "L1, {line:.1f} TB/s"' in text
     for name, sectors, deliveries in (("v00", 33, 33), ("v01", 5, 2)):
@@ -317,9 +318,11 @@ def test_the_line_of_l1_and_the_roofs_by_wavefronts():
 
 
 def test_from_when_on_a_part_is_the_limit():
-    assert f"the limit from {100 * LIMIT:.0f} % on" in text_of("02")
+    assert f"the limit from {100 * LIMIT:.0f} % on" in text_of("coalesced")
     square = verdict(recorded("naive_coalesced", {"BM": 32, "BN": 32}))
-    assert square.waiting and f"with {max(square.busy.values()):.0%}".replace("%", " %") in text_of("02")
+    assert square.waiting and f"with {max(square.busy.values()):.0%}".replace("%", " %") in text_of(
+        "coalesced"
+    )
 
 
 def test_the_costs_of_rows_with_8_floats_of_padding_and_of_a_view_of_column_3():
@@ -330,7 +333,7 @@ def test_the_costs_of_rows_with_8_floats_of_padding_and_of_a_view_of_column_3():
 
 
 def test_what_longer_rows_do_to_other_blocks():
-    text = text_of("02")
+    text = text_of("coalesced")
     four = {extra: speed("naive_uncoalesced", extra, tiles="BM=4 BN=64") for extra in (8, 16)}
     assert f"and both reach {four[8]:.1f}." in text and f"but it brings {four[16]:.1f}." in text
     assert round(16.7 / 3, 1) == 5.6 and "2 + 1 = 3, a roof of 5.6" in text

@@ -7,19 +7,18 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from gemm_course import check
+from gemm_course import check, road
 from tests.notebooks.builder import ROOT, builder
 
 NOTEBOOKS = ROOT / "notebooks"
 NAMES, KINDS = builder.names(), tuple(builder.KINDS)
 LINK = re.compile(r"\]\(([^)\s]+)\)|href=\"([^\"]+)\"")
-NUMBERS = {name[:2] for name in NAMES}
+NUMBERS = {notebook.number for notebook in road.NOTEBOOKS}
 # "notebook 03", "notebooks 03 and 04", "notebooks 01 to 08"
 MENTION = re.compile(r"\b[Nn]otebooks?[\s#]+((?:\d\d(?:,? (?:and|or|to) |, )?)+)(?![\d.,]*\d)")
 EXERCISE = re.compile(r"\b[Ee]xercises?[\s#]+(\d\d\.\d+)\b")
 # What a learner reads: notebooks, quizzes, checks' messages and hints, pictures, pages.
 READ = [
-    *(NOTEBOOKS / "source").glob("*.py"),
     *NOTEBOOKS.glob("*.md"),
     *(ROOT / "docs").glob("*.md"),
     *ROOT.glob("*.md"),
@@ -83,17 +82,28 @@ def test_every_link_in_the_pages_leads_to_a_file(built):
 
 
 def test_every_notebook_leads_to_its_neighbours_at_the_top_and_at_the_end(built):
-    for place, name in enumerate(NAMES):
+    names = [notebook.topic for notebook in road.ROAD]
+    for place, name in enumerate(names):
         for kind in KINDS:
             texts = built[builder.target(name, kind)]
-            around = [other for other in (place - 1, place + 1) if 0 <= other < len(NAMES)]
+            around = [other for other in (place - 1, place + 1) if 0 <= other < len(names)]
             first, *_, last = texts
             assert (first, last) == ("navigation-top", "navigation-bottom")
             for end in (first, last):
-                assert [links_of({"": texts[end]}).count(_file(NAMES[other], kind)) for other in around] == [
+                assert [links_of({"": texts[end]}).count(_file(names[other], kind)) for other in around] == [
                     1 for _ in around
                 ]
                 assert "00_welcome.ipynb#cell-id=contents)" in texts[end] and "glossary.md)" in texts[end]
+
+
+def test_a_side_trip_leads_back_to_the_line_that_leads_to_it(built):
+    for trip in road.SIDE_TRIPS:
+        for kind in KINDS:
+            texts = built[builder.target(trip.topic, kind)]
+            cell, beside = f"side-{trip.topic}", builder.target(trip.beside, kind)
+            for end in ("navigation-top", "navigation-bottom"):
+                assert f"{_file(trip.beside, kind)}#cell-id={cell}" in links_of({"": texts[end]})
+            assert any(trip.topic in link for link in links_of({"": built[beside][cell]}))
 
 
 def _file(name: str, kind: str) -> str:
@@ -101,32 +111,30 @@ def _file(name: str, kind: str) -> str:
 
 
 def test_the_contents_list_every_notebook_and_no_other():
-    links = links_of({"": cells("00_welcome", "learner")["contents"]})
-    assert [link for link in links if link.endswith(".ipynb")] == [f"{name}.ipynb" for name in NAMES]
+    links = links_of({"": cells("welcome", "learner")["contents"]})
+    assert [link for link in links if link.endswith(".ipynb")] == [
+        f"{each.name}.ipynb" for each in road.NOTEBOOKS
+    ]
 
 
 def test_every_exercise_has_a_place_and_its_solution_below_its_stub():
     for name in NAMES:
         order = list(cells(name, "learner"))
-        numbers = [
-            getattr(check, each).number
-            for each in check.exercises()
-            if getattr(check, each).number[:2] == name[:2]
-        ]
-        for number in (each.replace(".", "-") for each in numbers):
-            heading, stub = order.index(f"exercise-{number}"), order.index(f"ex-{number}")
-            assert heading < stub and order[stub + 1] == f"ex-{number}-folded", number
+        for each in road.notebook(name).exercises:
+            heading, stub = order.index(f"exercise-{each}"), order.index(f"ex-{each}")
+            assert heading < stub and order[stub + 1] == f"ex-{each}-folded", each
 
 
 def test_a_banner_says_which_notebook_has_the_solutions_and_each_leads_back(built):
     for name in NAMES:
+        file = road.notebook(name).name
         texts = built[builder.target(name, "solutions")]
         assert "This notebook has the solutions" in texts["navigation-top"]
-        assert f"](../{name}.ipynb)" in texts["navigation-top"]
+        assert f"](../{file}.ipynb)" in texts["navigation-top"]
         for identity in (each for each in texts if each.startswith("exercise-")):
-            assert f"](../{name}.ipynb#cell-id={identity})" in texts[identity]
+            assert f"](../{file}.ipynb#cell-id={identity})" in texts[identity]
         assert (
-            f"](solutions/{name}_solutions.ipynb)"
+            f"](solutions/{file}_solutions.ipynb)"
             in built[builder.target(name, "learner")]["navigation-bottom"]
         )
 
@@ -177,5 +185,5 @@ def test_what_ships_has_links_in_its_outputs_that_hold(name, kind, built):
     ]
     links = links_of(dict(enumerate(map("".join, shown))))
     assert not [why for link in links if (why := wrong(link, place, built))]
-    if name == "00_welcome":
+    if name == "welcome":
         assert sum("#cell-id=exercise-" in link for link in links) >= len(check.exercises())

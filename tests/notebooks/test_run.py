@@ -7,7 +7,7 @@ import pytest
 
 from tests.notebooks.builder import ROOT, builder
 
-NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks" / "source").glob("*.py"))
+NOTEBOOKS = builder.names()
 IMAGE = re.compile(r"<img [^>]*>")
 
 

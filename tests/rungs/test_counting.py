@@ -18,7 +18,7 @@ AS_WRITTEN = {
     "tile_kernel": 1 + 1,
     "thread_columns": (32 + 1) / 32,
     # As: 8 reads in two rows, of one bank. Bs: 8 reads of 16 lanes, of four in a bank.
-    "outer_product": (8 * 2 + 8 * 4) / 64,
+    "slices": (8 * 2 + 8 * 4) / 64,
     "runs_of_four": (8 + 8) / 64,
 }
 COUNTED = [rung for rung in RUNGS if rung.reads]
@@ -136,5 +136,5 @@ def test_counting_costs_a_check_little(folder, monkeypatch):
         return emulate(*given, **options)
 
     monkeypatch.setattr(counting, "emulate", counted)
-    assert verdict_of(checked_cells("solution")["outer_product"]).passed
+    assert verdict_of(checked_cells("solution")["slices"]).passed
     assert launches == 2 * [{"counts_only": True}]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gemm_course import checks
+from gemm_course import checks, road
 from tests.site import pages
 
 pytestmark = [
@@ -28,6 +28,14 @@ def test_every_link_leads_to_a_place(found):
     assert len(found) >= 14 and pages.broken(found) == []
 
 
+def test_side_trips_have_pages_under_a_heading_of_their_own(course_site):
+    home = (course_site / "index.html").read_text(encoding="utf-8")
+    below = home[home.index(">Side trips<") :]
+    for trip in road.SIDE_TRIPS:
+        assert (course_site / "notebooks" / f"{trip.name}.html").is_file()
+        assert f"notebooks/{trip.name}.html" in below
+
+
 def test_no_page_loads_anything_from_another_host(found):
     assert pages.foreign(found) == []
 
@@ -39,9 +47,9 @@ def test_the_site_is_small_enough_for_any_host(course_site):
 def test_every_exercise_has_its_hints_and_its_solution(course_site, subtests):
     for exercise in (getattr(checks, name) for name in checks.exercises()):
         with subtests.test(exercise.number):
-            (path,) = course_site.glob(f"notebooks/{exercise.number[:2]}_*.html")
+            path = course_site / "notebooks" / f"{road.notebook_of(exercise.name).name}.html"
             text = path.read_text(encoding="utf-8")
             not_yet = re.search(rf"Not (tried )?yet · Exercise {exercise.number}", text).end()
             passed = text.index(f"Passed · Exercise {exercise.number}", not_yet)
             assert text.count(">Hint ", not_yet, passed) == len(exercise.hints)
-            assert f'id="ex-{exercise.number.replace(".", "-")}-solution"' in text[not_yet:passed]
+            assert f'id="ex-{exercise.name}-solution"' in text[not_yet:passed]

@@ -11,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from nbformat import v4
 from playwright.sync_api import TimeoutError, sync_playwright
 
+from gemm_course import road
 from gemm_course import widgets as see
 from gemm_course.commands.site.build import build
 from gemm_course.compiler import recorded
@@ -125,7 +126,7 @@ def _moved(page, explorer) -> str:
 
 def test_what_is_not_stored_says_so(course_site, chrome):
     with a_page(chrome, viewport=LAPTOP) as (page, wrong):
-        page.goto((course_site / "notebooks" / "07_warp_tiles.html").as_uri())
+        page.goto((course_site / "notebooks" / f"{road.notebook('warp_tiles').name}.html").as_uri())
         page.wait_for_function("document.querySelectorAll('[data-gemm-explorer]').length === 0")
         for control in page.locator(".gemm-explorer input[type=range]:enabled").all():
             control.press("End")
@@ -212,15 +213,15 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 def test_a_solution_opens_with_the_keyboard_and_the_way_leads_on(course_site, chrome):
     with a_page(chrome, viewport=LAPTOP) as (page, wrong):
-        page.goto((course_site / "notebooks" / "02_coalesced.html").as_uri())
-        solution = page.locator("#ex-02-1-solution")
-        shown = solution.get_by_text("Passed · Exercise 02.1")
+        page.goto((course_site / "notebooks" / f"{road.notebook('coalesced').name}.html").as_uri())
+        solution = page.locator("#ex-coalesced-solution")
+        shown = solution.get_by_text(f"Passed · Exercise {road.number_of('coalesced')}")
         assert not shown.is_visible()
         solution.locator("summary").first.focus()
         page.keyboard.press("Enter")
         assert shown.is_visible()
         page.locator("a.right-next").click()
-        assert page.url.endswith("03_shared_memory_tiles.html") and wrong == []
+        assert page.url.endswith(f"{road.notebook('shared_memory_tiles').name}.html") and wrong == []
 
 
 def test_the_theme_can_be_chosen_and_stays(course_site, chrome):
@@ -239,4 +240,4 @@ def test_contents_open_on_a_phone(course_site, chrome):
         assert not chapter.first.is_visible()
         page.locator("button.primary-toggle").press("Enter")
         chapter.first.press("Enter")
-        assert page.url.endswith("04_thread_tiles_1d.html") and wrong == []
+        assert page.url.endswith(f"{road.notebook('thread_tiles_1d').name}.html") and wrong == []

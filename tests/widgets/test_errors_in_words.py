@@ -127,6 +127,7 @@ LEARNERS = {
     "no loads": (lambda: see.scatter(no_loads_yet), "No thread loads an element of `A`"),
     "a computed size": (lambda: see.scatter(of_computed_size), r"`BM \+ PAD` is computed inside the kernel"),
     "a typo in fetch": (lambda: see.coverage(fetching_with_a_typo), r"rwo is not defined.*= A\[rwo, 0\]"),
+    "not written yet": (lambda: see.coverage(None), "Nothing to draw yet"),
     "another's factory": (lambda: see.coverage(no_layout_yet), r"must take \(BM, BN, BK, TM, TN\); yours"),
 }
 
@@ -159,7 +160,10 @@ CANNOT_BE_RIGHT = {
     "an unknown count": ('see.counts("wmma", (64,) * 3, loads=1)', "there is no count called loads"),
     "a size for a shape": ('see.counts("wmma", 64, global_load_requests=1)', r"three numbers, \(m, n, k\)"),
     "an unknown notebook": ('see.quiz("77")', "no questions on notebook '77'"),
-    "an unknown prediction": ('see.predict("00.nothing")', "no question '00.nothing'; there are 00"),
+    "an unknown prediction": (
+        'see.predict("welcome.nothing")',
+        "no question 'welcome.nothing'; there are welcome",
+    ),
     "no rows": ("see.grid(rows=0)", "rows must be from 1 to"),
     "called too early": ("see.owners([1, 2])", "Pass the function itself"),
 }

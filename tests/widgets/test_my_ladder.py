@@ -54,7 +54,7 @@ def test_the_empty_ladder_has_a_place_for_each_notebook_and_gives_nothing_away(l
 
 def test_a_half_filled_ladder_says_whose_figures_it_shows(learner):
     see.my_bet("tile_kernel", tflops=20)
-    see.my_bet("outer_product", tflops=30)
+    see.my_bet("slices", tflops=30)
     climb(4)
     picture = see.my_ladder()
     assert told(picture, "03 shared memory tiles") == (
@@ -162,7 +162,7 @@ def test_kernels_that_passed_here_are_measured_once_and_the_others_are_not(learn
 
 
 @pytest.mark.filterwarnings("ignore:Grid size")
-@pytest.mark.parametrize("name", ["naive", "coalesced", "tile_kernel", "thread_columns", "outer_product"])
+@pytest.mark.parametrize("name", ["naive", "coalesced", "tile_kernel", "thread_columns", "slices"])
 def test_a_kernel_is_launched_as_its_notebook_launches_it(learner, name):
     """The emulator stands in for the GPU, with matrices of a block or some."""
 
@@ -229,8 +229,8 @@ def test_what_is_no_bet_is_refused_in_a_sentence(learner, bet):
 
 
 def test_a_bet_on_an_unknown_kernel_names_those_that_there_are(learner):
-    with pytest.raises(ValueError, match=r"'outerproduct'; did you mean outer_product\? There are"):
-        see.my_bet("outerproduct", tflops=3)
+    with pytest.raises(ValueError, match=r"'slice'; did you mean slices\? There are"):
+        see.my_bet("slice", tflops=3)
 
 
 def test_where_nothing_is_kept_a_bet_says_so(learner, capsys):

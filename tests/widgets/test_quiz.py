@@ -1,21 +1,20 @@
 """Questions: one right answer each, a reply to every choice, and no two replies alike."""
 
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import pytest
 
+from gemm_course import road
 from gemm_course.widgets import _quiz
 
-SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
-NOTEBOOKS = sorted(path.stem for path in _quiz._FOLDER.glob("*.toml"))
+NOTEBOOKS = [notebook.topic for notebook in road.ROAD]
 QUESTIONS = [(n, name, q) for n in NOTEBOOKS for name, q in _quiz.questions(n).items()]
 
 
 def test_there_are_questions_for_every_notebook():
-    assert NOTEBOOKS == sorted(path.name[:2] for path in SOURCES.glob("[0-9]*.py"))
+    assert sorted(path.stem for path in _quiz._FOLDER.glob("*.toml")) == sorted(NOTEBOOKS)
     for notebook in NOTEBOOKS:
-        assert sum(q["part"] == "quiz" for q in _quiz.questions(notebook).values()) >= 4
+        assert sum(q["part"] == "quiz" for q in _quiz.questions(notebook).values()) >= 3
 
 
 @pytest.mark.parametrize(
@@ -23,7 +22,7 @@ def test_there_are_questions_for_every_notebook():
 )
 def test_one_answer_is_right_and_every_choice_has_its_own_reply(notebook, name, question):
     options = question["options"]
-    assert question["part"] in ("quiz", "predict")
+    assert question["part"] in ("quiz", "predict", "recall")
     assert 3 <= len(options) <= len(_quiz._LETTERS)
     assert sum(bool(option.get("right")) for option in options) == 1
     assert (
@@ -40,11 +39,11 @@ def test_later_quizzes_come_back_to_earlier_chapters():
 
 
 def test_every_choice_opens_its_own_reply_without_a_script(seen):
-    _quiz.predict("00.xy")
+    _quiz.predict("welcome.xy")
     (bundle,) = seen.bundles
     root = ElementTree.fromstring(f"<div>{bundle['text/html']}</div>")
     choices = root.findall("details")
-    (question,) = (q for n, name, q in QUESTIONS if (n, name) == ("00", "xy"))
+    (question,) = (q for n, name, q in QUESTIONS if (n, name) == ("welcome", "xy"))
     assert len(choices) == len(question["options"])
     for choice, option in zip(choices, question["options"], strict=True):
         said, reply = ("".join(choice.find(tag).itertext()) for tag in ("summary", "p"))
@@ -56,8 +55,8 @@ def test_every_choice_opens_its_own_reply_without_a_script(seen):
 
 
 def test_a_quiz_asks_all_questions_of_its_part(seen):
-    _quiz.quiz("02")
-    asked = [q for q in _quiz.questions("02").values() if q["part"] == "quiz"]
+    _quiz.quiz("coalesced")
+    asked = [q for q in _quiz.questions("coalesced").values() if q["part"] == "quiz"]
     assert len(seen.bundles) == len(asked)
 
 
@@ -66,3 +65,15 @@ def test_text_of_a_question_is_no_markup(seen):
     _quiz.ask({"text": "<script>", "options": options})
     html = seen.bundles[0]["text/html"]
     assert "<script" not in html and "<b>" not in html and "2 &amp; 3" in html and "<em>no</em>" in html
+
+
+def test_a_notebook_of_the_second_edition_gets_its_own_questions():
+    """Its number of then, whatever notebook has that number now."""
+    assert _quiz.questions("08") is not _quiz.questions("09")
+    assert _quiz.questions("08") == _quiz.questions("tensor_cores")
+    assert _quiz.questions("09") == _quiz.questions("overlap")
+
+
+def test_a_question_says_a_notebooks_number():
+    assert f"(From notebook {road.notebook('coalesced').number}.)" in str(_quiz.questions("thread_tiles_2d"))
+    assert "[[" not in str([question["text"] for _, _, question in QUESTIONS])

@@ -73,6 +73,31 @@ def test_a_learners_fetch_is_drawn_as_well():
     assert "no thread writes 64 of 128 elements of As and 127 of 128 elements of Bs" in alt
 
 
+def test_a_learners_kernel_is_drawn_as_well():
+    def make_kernel(BM, BN, BK, TM, TN):
+        @cuda.jit
+        def kernel(m, n, k, alpha, A, B, beta, C):
+            As = cuda.shared.array((BM, BK), float32)
+            Bs = cuda.shared.array((BK, BN), float32)
+            acc = cuda.local.array(TM, float32)
+            for i in range(TM):
+                acc[i] = 0
+            for r in range(cuda.threadIdx.y, BM, BM // TM):
+                As[r, cuda.threadIdx.x] = A[r, cuda.threadIdx.x]
+            for r in range(cuda.threadIdx.y, BK, BM // TM):
+                for c in range(cuda.threadIdx.x, BN, BN // TN):
+                    Bs[r, c] = B[r, c]
+            cuda.syncthreads()
+            C[cuda.threadIdx.y, cuda.threadIdx.x] = As[0, 0] * Bs[0, 0] + acc[0]
+
+        return kernel
+
+    alt = _coverage.draw(make_kernel, (16, 16), 8, (0, 0)).alt
+    assert (
+        "no thread writes 64 of 128 elements of As" in alt and "128 of 128 elements of Bs are stored" in alt
+    )
+
+
 @pytest.mark.parametrize(
     ("pad", "columns", "expected"),
     [

@@ -24,7 +24,7 @@ class Asked:
 
 USUAL = (4096,)
 
-# Notebooks 01 and 02 ask about sectors, lines and where rows begin.
+# The notebooks naive and coalesced ask about sectors, lines and where rows begin.
 NAIVE = (
     Asked(
         "naive_uncoalesced",
@@ -62,9 +62,9 @@ NAIVE = (
     ),
 )
 
-# Notebooks 04, 05 and 08 compare the same machine code with fewer blocks on a multiprocessor. In all cases
-# that are compared, shared memory takes as much of L1 as it can, so that L1 is equally small in each. For
-# wmma_fp16_acc the size of L1 matters little, because its copies bypass L1.
+# The notebooks on thread tiles and Tensor Cores compare the same machine code with fewer blocks on a
+# multiprocessor. In all cases that are compared, shared memory takes as much of L1 as it can, so that L1 is
+# equally small in each. For wmma_fp16_acc the size of L1 matters little, because its copies bypass L1.
 DOCUMENT_V03 = "BM=64 BN=64 BK=8 TM=8"
 RESIDENCY = (
     Asked(
@@ -107,7 +107,7 @@ RESIDENCY = (
     ),
 )
 
-# Notebooks 04 and 05 ask about local memory, thread tiles and banks.
+# The notebooks on thread tiles ask about local memory, thread tiles and banks.
 DOCUMENT_V04 = "BM=128 BN=128 BK=16 TM=8 TN=8"
 THREAD_TILES = (
     Asked(
@@ -142,7 +142,8 @@ THREAD_TILES = (
     ),
 )
 
-# Notebooks 06 and 07 ask about parts of vectorized, its padding, and which lanes read together.
+# The notebooks vectorized_access and warp_tiles ask about parts of vectorized, its padding, and which lanes
+# read together.
 VECTORIZED = (
     Asked(
         "vectorized_apart",
@@ -191,7 +192,7 @@ VECTORIZED = (
     ),
 )
 
-# Notebook 08 asks about depth, padding and half-used sectors of the Tensor Core kernel.
+# The notebook tensor_cores asks about depth, padding and half-used sectors of the Tensor Core kernel.
 SMALL_BLOCKS = "BM=64 BN=64 BK=64 WM=32 WN=64"
 TENSOR_CORES = (
     Asked("wmma", "BK=16", USUAL, "Barriers four times as often, the same wavefronts. What waits?"),

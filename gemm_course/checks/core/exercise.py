@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
+from gemm_course import road
 from gemm_course.attempts import note_attempt
 from gemm_course.progress import note_pass
 from gemm_course.rungs import note_kernel
@@ -36,14 +37,25 @@ class NothingYet(Refused):
 
 
 class Exercise:
-    """A checker, which returns a :class:`Verdict` on a learner's answer, whatever the answer does."""
+    """A checker, which returns a :class:`Verdict` on a learner's answer, whatever the answer does.
 
-    def __init__(self, number: str, start: str, hints: tuple[str, ...], prove: Callable[..., str]):
-        self.number, self.name, self.start, self.hints = number, prove.__name__, start, hints
+    own_number: the number that a teacher gave an exercise of their own; "" for the course's exercises.
+    """
+
+    def __init__(self, own_number: str, start: str, hints: tuple[str, ...], prove: Callable[..., str]):
+        self.own_number, self.name = own_number, prove.__name__
+        self.start, self.hints = start, hints
         # Table exercises set `slips`, likely mistakes with their answers, and `right`.
         self.slips: tuple = ()
         self._prove = prove
         functools.update_wrapper(self, prove)
+
+    @property
+    def number(self) -> str:
+        """The exercise's number, such as "05.1"; its name if neither the road nor a teacher gives it one."""
+        if self.own_number:
+            return self.own_number
+        return road.number_of(self.name) if self.name in road.EXERCISES else self.name
 
     @property
     def right(self) -> Callable | None:
@@ -73,7 +85,7 @@ class Exercise:
             return self._verdict(False, message, begun=False)
         except Refused as refused:
             return self._verdict(False, refused.message, refused.where)
-        if problem := note_pass(self.number):
+        if problem := note_pass(self.name):
             print(problem)
         note_kernel(self.name, *answer, *named.values())
         return verdict
@@ -87,19 +99,22 @@ class Exercise:
             raise Refused(f"The call is `{call}`; {error}.") from None
 
     def _verdict(self, passed: bool, message: str, where: str = "", begun: bool = True) -> Verdict:
+        message, hints = road.numbered_where_known(message), tuple(map(road.numbered, self.hints))
         if begun:
-            note_attempt(self.number, passed, message)
-        return Verdict(self.number, self.name, passed, message, self.hints, where, begun)
+            note_attempt(self.name, passed, message)
+        return Verdict(self.number, self.name, passed, message, hints, where, begun)
 
 
-def exercise(number: str, *, start: str, hints: tuple[str, ...]):
+def exercise(number: str = "", *, start: str, hints: tuple[str, ...]):
     """Make a checker of a function that returns what it proved, in one sentence, or raises :class:`Refused`.
 
-    number: "00.1", chapter and place. start: where to begin, said to a learner who has not written anything.
-    hints: two to four, from a nudge to nearly the answer.
+    number: that of a teacher's own exercise, "50.1" to "99.99". The course's exercises have none here: theirs
+    comes from the road. start: where to begin, said to a learner who has not written anything. hints: two to
+    four, from a nudge to nearly the answer. Messages, start and hints may name what the road knows, as in
+    "[[outer_product]]".
     """
     if not 2 <= len(hints) <= 4:
-        raise ValueError(f"exercise {number} has {len(hints)} hints; two to four are needed")
+        raise ValueError(f"an exercise has {len(hints)} hints; two to four are needed")
     return functools.partial(Exercise, number, start, hints)
 
 

@@ -169,6 +169,15 @@ COMMON_GUARD_MISTAKES = (
         "m elements is m - 1.",
         lambda row, col, q, g: (row <= q.m) & (col <= q.n),
     ),
+    GuardMistake(
+        "The guard lets one row too many through, `<=` in place of `row < m`. The last of m rows is m - 1.",
+        lambda row, col, q, g: (row <= q.m) & (col < q.n),
+    ),
+    GuardMistake(
+        "The guard lets one column too many through, `<=` in place of `col < n`. The last of n columns is "
+        "n - 1.",
+        lambda row, col, q, g: (row < q.m) & (col <= q.n),
+    ),
     *(
         GuardMistake(
             f"The guard keeps the last {what} out. `<` leaves out the size itself: {right}, without `- 1`.",

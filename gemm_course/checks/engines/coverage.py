@@ -55,13 +55,14 @@ class Coverage:
 
     tiles: the choices that are tried. arrays: the tiles that must be filled, "As", "Bs" or both. slips:
     likely mistakes in how often elements are stored. on_values: (Fetched, array) -> why a filled tile has
-    wrong values, or None.
+    wrong values, or None. on_stores_beside: (Fetched, finding) -> why a thread stores beside a tile, or None.
     """
 
     tiles: Sequence[Tiles]
     arrays: Sequence[str]
     slips: Sequence[CoverageSlip]
     on_values: Callable[["Fetched", str], str | None]
+    on_stores_beside: Callable[["Fetched", Finding], str | None] = lambda done, finding: None
 
     def function(self, given: Any, tiles: Tiles) -> Any:
         """Return the device function that the factory makes for these tiles; refuse any other answer."""
@@ -78,14 +79,15 @@ class Coverage:
             if is_stub(function) and not _stores(function, tiles):
                 raise nothing_yet()
             for situation in situations(tiles)[0 if number < EVERYWHERE else -1 :]:
-                self._hold(fetch(function, tiles, *situation))
+                self.hold(fetch(function, tiles, *situation))
                 tried += 1
         return tried
 
-    def _hold(self, done: "Fetched") -> None:
+    def hold(self, done: "Fetched") -> None:
+        """Refuse a launch that did not store each element of the tiles once, with its right value."""
         for array in self.arrays:
             _check_stores(done, array, self.slips)
-            _check_findings(done, array)
+            _check_findings(done, array, self.on_stores_beside)
             _check_values(done, array, self.on_values)
         _check_findings(done, None)
 
@@ -174,8 +176,30 @@ class Fetched(Trial):
         row, column = np.ogrid[: self.shape(array)[0], : self.shape(array)[1]]
         return (first_row + row < rows) & (first_column + column < columns)
 
+    def errors_of(self, array: str | None) -> list[Finding]:
+        """Return the emulator's errors at a tile, or all of them for None."""
+        return [finding for finding in self.report.errors if array in (None, finding.array)]
+
     def stores_beside(self, array: str) -> bool:
-        return any(f.kind == "out_of_bounds" and f.array == array for f in self.report.errors)
+        return any(finding.kind == "out_of_bounds" for finding in self.errors_of(array))
+
+    def again(self, problem: Problem, at: tuple[int, int], k0: int) -> "Fetched":
+        """Launch the same function on another problem, and watch another block and tile."""
+        return fetch(self.function, self.tiles, problem, at, k0)
+
+    def check_barriers(self) -> None:
+        """Refuse a barrier in the function: the kernel that calls it waits."""
+        diverged = self.error("barrier_divergence") or self.advised("barrier_in_branch")
+        if diverged:
+            raise Refused(f"{IN_A_LOOP} {diverged.message}", f"{self.line(diverged)}. {self.about}")
+        if self.barriers_per_block > 2:
+            raise Refused(IN_A_LOOP, self.about)
+        if self.barriers_per_block > 1:
+            raise Refused(
+                "There is a barrier in the function. Leave it out: the kernel that calls it waits, once for "
+                "both tiles.",
+                self.about,
+            )
 
     def thread(self, number: int) -> str:
         return f"thread ({number % self.tiles.threads[0]}, {number // self.tiles.threads[0]})"
@@ -192,7 +216,9 @@ def fetch(function: Any, tiles: Tiles, problem: Problem, at: tuple[int, int], k0
     kernel, grid = fetch_only(function, BM, BN, BK), (-(-q.n // BN), -(-q.m // BM))
     given = (q.m, q.n, q.k, k0, A, B)
     try:
-        done = try_kernel(kernel, FETCHES, grid, tiles.threads, *given, about=about, watch=Watch((*at, 0)))
+        done = try_kernel(
+            kernel, FETCHES, grid, tiles.threads, *given, about=about, watch=Watch((*at, 0)), own=function
+        )
     except Refused as refused:
         first = line_at(function, function.py_func.__code__.co_firstlineno)
         raise Refused(refused.message, refused.where or first) from None
@@ -233,7 +259,7 @@ def _check_stores(done: Fetched, array: str, slips: Sequence[CoverageSlip]) -> N
         predicted = slip.times(done.tiles).get(array)
         if predicted is not None and (predicted == times).all() and not (predicted == 1).all():
             raise Refused(slip.message, place)
-    _check_divergence(done)
+    done.check_barriers()
     if done.stores_beside(array):
         # The emulator's message is shown next, and names the line.
         return
@@ -302,28 +328,13 @@ IN_A_LOOP = (
 )
 
 
-def _check_divergence(done: Fetched) -> None:
-    diverged = done.error("barrier_divergence") or done.advised("barrier_in_branch")
-    if diverged:
-        raise Refused(f"{IN_A_LOOP} {diverged.message}", f"{done.line(diverged)}. {done.about}")
-    if done.barriers_per_block > 2:
-        raise Refused(IN_A_LOOP, done.about)
-    if done.barriers_per_block > 1:
-        raise Refused(
-            "There is a barrier in the function. Leave it out: the kernel that calls it waits, once for both "
-            "tiles.",
-            done.about,
-        )
-
-
-def _check_findings(done: Fetched, array: str | None) -> None:
-    _check_divergence(done)
-    for finding in done.report.errors:
-        if array in (None, finding.array):
-            if _block_in_the_tile(finding, done):
-                at = f"In block {finding.block[:2]}. With {done.tiles}."
-                raise Refused(BLOCK_IN_THE_TILE.format(finding.array), f"{done.line(finding)}. {at}")
-            raise Refused(_in_words(finding), f"{done.line(finding)}. {done.about}")
+def _check_findings(done: Fetched, array: str | None, why: Callable = lambda done, finding: None) -> None:
+    done.check_barriers()
+    for finding in done.errors_of(array):
+        if _block_in_the_tile(finding, done):
+            at = f"In block {finding.block[:2]}. With {done.tiles}."
+            raise Refused(BLOCK_IN_THE_TILE.format(finding.array), f"{done.line(finding)}. {at}")
+        raise Refused(why(done, finding) or _in_words(finding), f"{done.line(finding)}. {done.about}")
 
 
 BLOCK_IN_THE_TILE = (
@@ -477,7 +488,7 @@ def _guards_the_place_in_the_tile(done: Fetched, array: str, axis: int) -> bool:
     """Return whether the guard is right in the first tile, where tile and matrix have the same places."""
     BM, BN, BK = done.tiles.block_tile
     ends = {"m": BM - BM // 4 - 1, "n": BN - BN // 4 - 1, "k": BK - max(1, BK // 4)}
-    first = fetch(done.function, done.tiles, done.problem.but(**ends), (0, 0), 0)
+    first = done.again(done.problem.but(**ends), (0, 0), 0)
     inside = first.inside(array)
     beyond = ~inside.any(axis=1 - axis, keepdims=True) & inside.any(axis=axis, keepdims=True)
     return not np.isnan(first.values(array)[beyond]).any()

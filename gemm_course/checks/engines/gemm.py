@@ -16,7 +16,13 @@ from lockstep import Finding
 
 from .common_mistakes import COMMON_GUARD_MISTAKES, COMMON_MISTAKES, GuardMistake, Mistake, axes_swapped
 from .problem import Geometry, Problem, adversarial, square
-from .slips_in_source import beta_test_inverted, else_that_stores, negative_beta_left_out, tied_by_bits
+from .slips_in_source import (
+    beta_test_inverted,
+    else_that_stores,
+    negative_beta_left_out,
+    tied_by_bits,
+    whole_or_half,
+)
 from .tiles import Tiles
 from .trial import Trial, try_kernel
 
@@ -149,6 +155,7 @@ def _explained(trial: GemmTrial, depth: int, likely: Likely) -> Refused:
         lambda: negative_beta_left_out(trial),
         lambda: beta_test_inverted(trial),
         lambda: _stores_nothing(trial),
+        lambda: whole_or_half(trial),
         lambda: _by_prediction(trial, depth, (*likely.results, *COMMON_MISTAKES)),
         lambda: _by_guard(trial, guards),
         lambda: _by_removing_difficulties(trial),

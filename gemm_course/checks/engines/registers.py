@@ -87,7 +87,10 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
     how = f"compiled for an H200 (compute capability {'.'.join(map(str, CAPABILITY))}) with {sizes}"
     # Only spilled values are then in local memory, and no array.
     if used.local_bytes <= used.spilled_bytes:
-        return f"C{how[1:]}, the kernel takes {_taken(used)}."
+        spilled = (
+            " There are spilled values in it and no array, which is allowed." if used.local_bytes else ""
+        )
+        return f"C{how[1:]}, the kernel takes {_taken(used)}.{spilled}"
     rows, advised = _own_rows(trial), _advice(trial)
     if not advised and not any(map(_is_computed, rows)) and trial.written.calls("print"):
         return (

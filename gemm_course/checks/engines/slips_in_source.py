@@ -85,3 +85,33 @@ def beta_test_inverted(trial: Trial) -> Refused | None:
                 branch.where,
             )
     return None
+
+
+def refuse_swapped_axes(trial: Trial, *, right: bool) -> None:
+    """Refuse a kernel that calls `cuda.threadIdx.y` tx, or `cuda.threadIdx.x` ty, unless it is right."""
+    wrong = {("tx", "cuda.threadIdx.y"), ("ty", "cuda.threadIdx.x")}
+    for target, value in trial.written.assignments:
+        if (target.text, value.text) in wrong and not right:
+            raise Refused(
+                "`tx` and `ty` are swapped where they get their values: `tx` is `cuda.threadIdx.x`, which "
+                "counts across, and `ty` is `cuda.threadIdx.y`.",
+                target.where,
+            )
+
+
+def whole_or_half(trial: Trial) -> Refused | None:
+    """Return a refusal of an array of the kernel's own whose elements are integers or float16; or None."""
+    for target, value in trial.written.assignments:
+        for made in value.calls("local.array", "shared.array"):
+            dtype = made.argument(1, "dtype")
+            kind = dtype.text.split(".")[-1] if dtype else ""
+            if kind == "float16" or kind.strip("u").startswith("int"):
+                lost = (
+                    "is rounded to eleven bits" if kind == "float16" else "loses what stands behind the point"
+                )
+                return Refused(
+                    f"The elements of `{target.text}` are {kind}: what is stored in it {lost}. Declare it "
+                    "with float32.",
+                    made.where,
+                )
+    return None

@@ -215,7 +215,7 @@ def _none_in_some(case: tuple, truth: Any) -> str:
 
 
 def table_exercise(
-    number: str,
+    number: str = "",
     *,
     start: str,
     hints: tuple[str, ...],

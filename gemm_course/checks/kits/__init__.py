@@ -1,5 +1,6 @@
 """Holds the kernels that notebooks hand out: to be judged, to be repaired, or ready to be used in parts."""
 
+from .consecutive_fetch import make_fetch
 from .document_v05 import document_v05
 from .fetch_frame import around
 from .rings_on_trial import RINGS
@@ -17,6 +18,7 @@ __all__ = [
     "given_consumer",
     "given_producer",
     "late_consumer",
+    "make_fetch",
     "make_strip",
     "thread_tile_parts",
     "two_roles",

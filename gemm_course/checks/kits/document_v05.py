@@ -1,4 +1,4 @@
-"""Holds document 004's v05 for exercise 06.5, as printed there: C is read before the guard."""
+"""Holds document 004's v05 for ``stray_read``, as printed there: C is read before the guard."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""Holds the suspects of exercise 09.4: four kernels with a ring of three slots, of which three have a bug."""
+"""Holds the suspects of ``ring_suspects``: four rings of three slots, of which three have a bug."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

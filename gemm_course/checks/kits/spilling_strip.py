@@ -1,4 +1,4 @@
-"""Holds the kernel of exercise 04.4 as handed out: it is right, but `acc` does not stay in registers."""
+"""Holds the kernel of ``in_registers`` as handed out: it is right, but `acc` does not stay in registers."""
 
 from numba import cuda, float32
 

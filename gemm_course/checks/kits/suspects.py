@@ -1,4 +1,4 @@
-"""Holds the suspects of notebook 03: document 002's kernel, and four tiled kernels with one fault each.
+"""Holds the suspects of ``smallest_failing_shape``: document 002's kernel, and four with one fault each.
 
 Each factory takes the tile's width T and returns a kernel (m, n, k, alpha, A, B, beta, C), launched with
 blocks of T by T threads, x over the columns of C. Every suspect gives the right numbers for many sizes.

@@ -1,4 +1,4 @@
-"""Makes device functions of what notebook 06 taught: loads of both tiles by float4, and stores of results.
+"""Makes device functions of what ``vectorized_access`` taught: loads of tiles by float4, stores of results.
 
 The functions are made for one choice of tiles. Rows of A, B and C must start at multiples of 16 bytes.
 """

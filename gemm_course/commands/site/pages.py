@@ -18,7 +18,7 @@ from gemm_course.commands.site.notebooks import page_of
 README, HOME = "README.md", "index.md"
 REFERENCE = ("notebooks/glossary.md", "docs/what_limits_it.md", "lockstep/README.md", "lockstep/REFERENCE.md")
 _LINKED_FILE = re.compile(r"\]\(([^)\s#:]+)")
-_ROW_OF_A_CHAPTER = re.compile(r"^\| (\d\d) \|", re.MULTILINE)
+_ROW_OF_A_CHAPTER = re.compile(r"^\| (S?\d\d) \|", re.MULTILINE)
 _TITLE = re.compile(r"^# (.+)", re.MULTILINE)
 _BEGIN = """
 <div class="course-begin">
@@ -74,7 +74,10 @@ class Course:
             if path != README:
                 _write(folder / path, rewritten(text, path, self.lead))
         others = [path for path in texts if path not in (README, *REFERENCE)]
-        parts = {"Chapters": self.chapters, "Reference": REFERENCE, "About the course": others}
+        road = [chapter for chapter in self.chapters if _number(chapter).isdigit()]
+        side_trips = [chapter for chapter in self.chapters if chapter not in road]
+        pages = {"Chapters": road, "Side trips": side_trips}
+        parts = pages | {"Reference": REFERENCE, "About the course": others}
         _write(folder / HOME, rewritten(self._home(texts[README]), README, self.lead) + _contents(parts))
         for path in {path for page, text in texts.items() for path in self._linked(page, text)} - set(texts):
             _copy(self.root / path, folder / path)
@@ -134,7 +137,7 @@ class Course:
 
 
 def _number(chapter: str) -> str:
-    return PurePosixPath(chapter).name[:2]
+    return PurePosixPath(chapter).name.partition("_")[0]
 
 
 def _contents(parts: dict[str, list[str]]) -> str:
@@ -143,6 +146,7 @@ def _contents(parts: dict[str, list[str]]) -> str:
             caption=caption, pages="\n".join(f"/{posixpath.splitext(page)[0]}" for page in pages)
         )
         for caption, pages in parts.items()
+        if pages
     )
 
 

@@ -1,6 +1,6 @@
 // Two things that JupyterLab 4.6 does not do by itself.
 //
-// A link such as 02_coalesced.ipynb#cell-id=exercise-02-3 leads to that cell. JupyterLab goes there as soon as
+// A link such as 02_coalesced.ipynb#cell-id=exercise-best_block leads to that cell. JupyterLab goes there as soon as
 // the notebook is loaded; then the cells above get their heights, and the place moves away.
 //
 // A notebook that was only opened is not edited. JupyterLab writes the kernel's language into it, with the

@@ -1,1 +1,0 @@
-"""Holds the checkers of notebook 00: places of threads, places in memory, and the first kernels."""

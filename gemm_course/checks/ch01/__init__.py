@@ -1,1 +1,0 @@
-"""Holds the checkers of notebook 01, on the naive kernel."""

@@ -1,1 +1,0 @@
-"""Holds the checkers of notebook 02, on coalesced access."""

@@ -1,1 +1,0 @@
-"""Holds the checkers of notebook 03, on tiles in shared memory."""

@@ -1,1 +1,0 @@
-"""Holds the checkers of notebook 04, on a column of results per thread."""

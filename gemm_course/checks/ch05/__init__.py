@@ -1,1 +1,0 @@
-"""Holds the checkers of notebook 05, on a tile of results per thread."""

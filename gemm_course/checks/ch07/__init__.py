@@ -1,1 +1,0 @@
-"""Holds the checkers of notebook 07, on warp tiles."""

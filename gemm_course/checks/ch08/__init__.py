@@ -1,1 +1,0 @@
-"""Holds the checkers of notebook 08, on Tensor Cores."""

@@ -1,1 +1,0 @@
-"""Holds the checkers of notebook 10, on mma.sync."""

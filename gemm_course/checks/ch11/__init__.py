@@ -1,1 +1,0 @@
-"""Holds the checkers of notebook 11, on Hopper."""

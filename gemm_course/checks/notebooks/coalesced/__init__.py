@@ -1,0 +1,1 @@
+"""Holds the checkers of the notebook ``coalesced``, on coalesced access."""

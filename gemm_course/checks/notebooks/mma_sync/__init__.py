@@ -1,0 +1,1 @@
+"""Holds the checkers of the notebook ``mma_sync``, on mma.sync."""

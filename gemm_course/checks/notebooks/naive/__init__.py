@@ -1,0 +1,1 @@
+"""Holds the checkers of the notebook ``naive``, on the naive kernel."""

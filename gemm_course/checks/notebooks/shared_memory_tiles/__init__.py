@@ -1,0 +1,1 @@
+"""Holds the checkers of the notebook ``shared_memory_tiles``, on tiles in shared memory."""

@@ -1,0 +1,1 @@
+"""Holds the checkers of the notebook ``tensor_cores``, on Tensor Cores."""

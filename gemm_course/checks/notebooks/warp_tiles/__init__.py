@@ -1,0 +1,1 @@
+"""Holds the checkers of the notebook ``warp_tiles``, on warp tiles."""

@@ -1,0 +1,1 @@
+"""Holds the checkers of the notebook ``welcome``: places of threads and in memory, and the first kernels."""

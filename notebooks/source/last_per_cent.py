@@ -1,0 +1,735 @@
+# %% [markdown]
+# # [[last_per_cent.ipynb]] · The last per cent: scheduling
+#
+# Notebook [[hopper.ipynb]]'s kernel keeps the Tensor Cores busy within a tile. What is left to win lies
+# between tiles, and after the last one.
+#
+# **After this notebook you can** say how much of a GPU a shape leaves idle, write blocks that stay, and hide
+# a store behind products. You can share one tile among many blocks, without any of them waiting. And you can
+# say how far a kernel is from what the hardware can do, and how far to trust the figure beside it.
+#
+# *Time: about 75 minutes to read, 70 for the exercises. Comes from no document: these are the ladder's last
+# stages.*
+
+# %%
+import numpy as np
+import pandas as pd
+from numba import cuda, float32, int32
+
+from gemm_course import check, own, records
+from gemm_course import widgets as see
+
+# %% [markdown]
+# ## In one picture
+#
+# The 132 multiprocessors (SMs) of an H200 from top to bottom, time from left to right. Each computes tiles of
+# C, 128 × 256 at the start. Go through the four schedules once, for 4096³. They are the four stations of this
+# notebook.
+
+# %%
+see.tiles_over_time()
+
+# %% [markdown]
+# The picture is a model: a few measured clocks, and arithmetic. It will be right to a per cent in one place
+# and quite wrong in another.
+#
+# ## Waves
+#
+# A block of these kernels takes nearly all shared memory of an SM, so each SM runs one. 132 tiles are under
+# way at a time: a [**wave**](glossary.md#wave). A last wave with few tiles takes as long as a full one.
+#
+# ### Exercise [[last_wave]] · The last wave
+# *core · easy · 5 minutes*
+#
+# C is m × n, tiles are BM × BN, and a wave has 132 of them. How many tiles are there, how many waves, and how
+# many tiles are in the last wave? A full last wave has 132.
+
+
+# %% id="ex-last_wave"
+def last_wave(m, n, BM, BN):
+    ### BEGIN SOLUTION
+    tiles = -(-m // BM) * -(-n // BN)
+    waves = -(-tiles // 132)
+    return tiles, waves, tiles - (waves - 1) * 132
+    ### STUB
+    # return None, None, None  # tiles, waves, tiles in the last wave
+    ### END SOLUTION
+
+
+check.last_wave(last_wave)
+
+# %% [markdown]
+# ### A hunt
+#
+# Back to the picture, with BN = 256 and a block per tile. Of the sizes from 3072 on, **which leaves the
+# largest part of its places empty?** A *place* is an SM in a wave. Then set BN = 192: what does it change
+# there?
+
+# %% [markdown] tags=["thought"]
+# 3072: 288 tiles are two waves and 24 tiles, so 27 % of the places are empty. With BN = 192 there are 384
+# tiles, three waves nearly full, and each wave is shorter: the measured gain is from 0.785 to 0.989 of
+# cuBLAS. You will compute such choices yourself in [[best_width]].
+
+# %% [markdown]
+# ## Blocks that stay
+#
+# `warp_specialised` launches a block per tile. A [**persistent**](glossary.md#persistent-kernel) block stays:
+# there is one per SM, and block b computes tiles b, b + 132, b + 264 and so on.
+
+# %%
+see.predict("last_per_cent.persistent")
+
+# %% [markdown] tags=["answer"]
+# The number of waves stays. What goes away is a beginning per tile: barriers are set up once, and the
+# [producer](glossary.md#producer-and-consumer) fetches for the next tile while the consumers still store this
+# one.
+
+# %% [markdown]
+# ### Exercise [[persistent_loop]] · A block that stays
+# *core · medium · 10 minutes*
+#
+# Tiles of 8 × 8, a thread per element, and **fewer blocks than tiles**. Number the tiles in any order, such
+# as row by row; each needs one block. `add_products` adds 8 steps along k to a sum, with tiles in shared
+# memory as in notebook [[shared_memory_tiles.ipynb]]; all threads of a block call it. Write the loop over
+# tiles: where a block begins, where its tile lies, the sum, the store with its bounds check, and the next
+# tile. m, n and k are any numbers.
+
+
+# %% id="ex-persistent_loop"
+@cuda.jit(device=True)
+def add_products(acc, As, Bs, row, col, k0, m, n, k, A, B):
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    As[y, x] = A[row, k0 + x] if row < m and k0 + x < k else float32(0)
+    Bs[y, x] = B[k0 + y, col] if k0 + y < k and col < n else float32(0)
+    cuda.syncthreads()
+    for p in range(8):
+        acc += As[y, p] * Bs[p, x]
+    cuda.syncthreads()
+    return acc
+
+
+@cuda.jit
+def persistent(m, n, k, A, B, C):
+    As = cuda.shared.array((8, 8), float32)
+    Bs = cuda.shared.array((8, 8), float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    ### BEGIN SOLUTION
+    tile_cols = (n + 7) // 8
+    count = (m + 7) // 8 * tile_cols
+    tile = cuda.blockIdx.x
+    while tile < count:
+        row, col = tile // tile_cols * 8 + y, tile % tile_cols * 8 + x
+        acc = float32(0)
+        for k0 in range(0, k, 8):
+            acc = add_products(acc, As, Bs, row, col, k0, m, n, k, A, B)
+        if row < m and col < n:
+            C[row, col] = acc
+        tile += cuda.gridDim.x
+    ### STUB
+    # # your code: for each of this block's tiles, from k0 = 0 to k in steps of 8:
+    # #     acc = add_products(acc, As, Bs, row, col, k0, m, n, k, A, B)
+    ### END SOLUTION
+
+
+check.persistent_loop(persistent)
+
+# %% [markdown]
+# Here is the stage. `grouped` is where the tile lies, in groups that share operands in the L2 cache (notebook
+# [[overlap.ipynb]]). Note where `slot` and `parity` are set, and where they are not:
+
+# %% tags=["listing"]
+see.fold(see.diff("warp_specialised", "persistent"), first="Write the exercise first, then open this.")
+
+# %% [markdown]
+# **The [ring](glossary.md#ring) never starts again.** A tile takes 6 steps, the ring has 4 slots. In which
+# slot is the second tile's first step, and what is its parity, if that of the first time through the ring is
+# 0? What goes wrong if each tile begins in slot 0 with parity 0?
+
+# %% [markdown] tags=["thought"]
+# Slot 2, parity 1: step 6 of all is the third of the second time through. A consumer that began in slot 0
+# with parity 0 would wait for that slot's *third* filling, step 8, and multiply it in place of step 6. In
+# slot 1 it multiplies step 9 in place of 7. Then it waits for slot 2's third filling, while the producer
+# waits for somebody to give back its second: a standstill. With 64 steps nobody would notice, for 64 is a
+# multiple of 8.
+
+# %% [markdown]
+# ### What is it worth?
+#
+# Before `persistent` was measured, its author wrote down 0.88 to 0.90 of cuBLAS at 4096³, a little more than
+# `warp_specialised`. Measured: 0.890, from 0.878. That is 1 %. The picture above promised 4. Why, nobody
+# has looked.
+#
+# ## The store
+#
+# Blocks that stay make the next step possible. At a tile's end its results go to C, and meanwhile nothing is
+# multiplied. A tile of 4096³ takes 64 steps of 1,025 clocks. (The Tensor Cores of an SM do 4 · 512
+# multiply-adds per clock. The 128 · 256 · 64 of a step take them 1,024.) How long the store takes depends on
+# who stores:
+#
+# - `persistent`: each thread stores its own results, in pairs. The picture assumes 10,000 clocks for this.
+# - The first form of `overlapped_store` wrote them to shared memory, from where [TMA](glossary.md#tma) stores
+#   them: **2,900 clocks** per tile. 1,300 to 1,500 of these went by while TMA was given 32 boxes of 2 KB.
+#   (`gemm_course/kernels/NOTES.md` has each trial and its clocks.)
+
+# %%
+see.predict("last_per_cent.store")
+
+# %% [markdown] tags=["answer"]
+# 2,900 beside 65,600 is 4 %. At 8192³ a tile takes 128 steps and its store as long as before: 2 %. Costs per
+# tile matter most where k is small.
+
+# %% [markdown]
+# Two stages came of it:
+#
+# - `staged_store` writes results to shared memory, and a warp that has nothing else to do hands them to TMA,
+#   eight boxes of 8 KB per tile. Then the consumers go on.
+# - `overlapped_store` only rounds them, and keeps them in registers, two per register. It queues the first
+#   products of the next tile, and writes results to shared memory *behind* those, in four parts
+#   ([`PARTS`](glossary.md#tile-parameters)).
+#
+# Here is the first. Per consumer two barriers pass a tile on to the warp that stores it: `c_full` says that
+# it is written, `c_empty` that TMA has read it. **Which calls stand in the place of the loop over the
+# results, and which of them may wait?**
+
+# %%
+see.diff("persistent", "staged_store")
+
+# %% [markdown] tags=["thought"]
+# `scale_and_round`, then `stage_part` per part of the tile. Only `stage_part` may wait: for `c_empty`, if TMA
+# has not yet read what was written there before.
+
+# %% [markdown]
+# ### The case of the 1,350 clocks
+#
+# When `overlapped_store` first wrote behind products, rounding a tile took 1,350 clocks. By its instructions
+# it should be 500. These lines stood between products and store. **Which of them does rounding not need if
+# beta is 0?**
+#
+# ```python
+# whole = group_rows * tile_cols
+# first, rest = tile // whole * group_rows, tile % whole
+# height = min(group_rows, tile_rows - first)      # the last group may have fewer rows
+# row, col = first + rest % height, rest // height
+# for e in unroll(range(RESULTS)):
+#     rounded[e] = float16(alpha * acc[e] + beta * C[...])   # C is read only if beta is not 0
+# ```
+
+# %% [markdown] tags=["thought"]
+# The first four, with four divisions: here only reading C needs `row` and `col`. And half of the last. Now
+# they run only where C is read, and nothing is multiplied by an alpha of 1. Rounding takes 465 clocks. What
+# each change brought, nobody measured.
+
+# %% [markdown]
+# ### Predicted and measured
+#
+# How `overlapped_store` came to be, in percentages of cuBLAS at 4096³. Some rows changed more than their name
+# says. **Which change did not make it faster?**
+#
+# | step | predicted | measured |
+# |---|---|---|
+# | first form: store, then go on | 97 to 103 | 96.8 |
+# | `stmatrix`, room for a whole tile, one fence per tile | + 3.5 in all | 98.4 |
+# | written behind the next products, in two parts | 99.5 to 101 | 98.0 to 98.2 |
+# | the 1,350 clocks found | | 99.0 to 99.6 |
+# | in four parts, six measurements | | 99.8 to 100.9 |
+
+# %% [markdown] tags=["thought"]
+# Writing behind the next products: the idea itself, and at first it brought nothing. (Six measurements of one
+# form lie 1.1 apart. So a step of 0.2 says nothing.)
+#
+# What the clock showed: beside the writing, a tile's products took 67,000 to 68,100 clocks in two parts, and
+# 65,600 to 65,900 in four. Without any writing they took 65,550. Why four parts cost so much less is a guess:
+# it was not measured.
+
+# %% [markdown]
+# ### What limits it now?
+#
+# `persistent`, `staged_store` and `overlapped_store` at 4096³, labels lost. **Who is who?** (Shares of the
+# clocks in which an SM has work.)
+#
+# | | X | Y | Z |
+# |---|---|---|---|
+# | Tensor Cores are busy | 96 % | 80 % | 94 % |
+# | shared memory is busy | 61 % | 55 % | 60 % |
+# | sectors that threads store by themselves, in millions | 0 | 2.1 | 0 |
+
+# %%
+see.fold(
+    lambda: see.limits("persistent", "staged_store", "overlapped_store"),
+    first="Answer first, then open this.",
+)
+
+# %% [markdown] tags=["thought"]
+# Y is `persistent`: its threads store pairs. X is `overlapped_store`, Z `staged_store`. In all three the
+# **Tensor Cores** are the limit, in X nearly without a pause. Besides, SMs have no work at all for 5 % of the
+# launch, the empty places of the last wave among it.
+#
+# The chart's TFLOPS are of single launches under the profiler. The ladder has 671, 747 and 758: the better
+# store brought most, hiding it 1.5 %.
+
+# %% [markdown]
+# ## Tiles for a shape
+#
+# 1024³ is 32 tiles of 128 × 256, and 100 SMs watch. Narrower tiles make more of them.
+
+# %%
+see.predict("last_per_cent.narrow")
+
+# %% [markdown] tags=["answer"]
+# A step of a narrow tile is not as short as it should be: its operands serve fewer products.
+
+# %% [markdown]
+# Steps measured on an H200, in units of a step of 128 × 256:
+
+# %%
+STEP = {64: 0.44, 128: 0.54, 192: 0.755, 256: 1.0}  # BN: a step of 128 rows by BN columns by 64
+
+# %% [markdown]
+# ### Exercise [[best_width]] · Choose a tile
+# *core · medium · 10 minutes*
+#
+# Return the BN of `STEP` with which an m × n product takes the least time, with tiles of 128 × BN on 132 SMs.
+# (k is the same for all of them.)
+
+
+# %% id="ex-best_width"
+STEP = {64: 0.44, 128: 0.54, 192: 0.755, 256: 1.0}
+
+
+def best_width(m, n):
+    ### BEGIN SOLUTION
+    def time(BN):
+        tiles = -(-m // 128) * -(-n // BN)
+        return -(-tiles // 132) * STEP[BN]
+
+    return min(STEP, key=time)
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.best_width(best_width)
+
+# %% [markdown]
+# **Bet before you look,** once [[best_width]] has passed: at which of these sizes does the rule choose
+# another width than was fastest? Shares of cuBLAS, measured with `overlapped_store`:
+#
+# | BN | 1024³ | 2048³ | 3072³ | 4096³ | 8192³ |
+# |---|---|---|---|---|---|
+# | 64 | 0.923 | 0.647 | 0.634 | 0.571 | 0.577 |
+# | 128 | 0.754 | 0.949 | 0.884 | 0.979 | 1.022 |
+# | 192 | 0.627 | 0.741 | 0.989 | 0.893 | 1.049 |
+# | 256 | 0.521 | 0.966 | 0.785 | 1.012 | 1.028 |
+
+# %%
+see.fold(
+    pd.Series({size: best_width(size, size) for size in (1024, 2048, 3072, 4096, 8192)}).to_frame("chosen"),
+    first="Answer first, then open this.",
+)
+
+# %% [markdown] tags=["thought"]
+# At none: four numbers and waves rounded up find the fastest tile five times. (At 2048³ and 8192³ the second
+# best is only 2 % behind, each figure from one run. On another GPU the numbers are others.)
+
+# %% [markdown]
+# ## One tile, many blocks
+#
+# No tile fits every shape. 5120³ in tiles of 128 × 256 is six full waves, and eight tiles for a seventh.
+# Could 132 SMs share eight tiles? Then several work on one, each with a part of **k**, and somebody adds up.
+#
+# The simplest form is **split-K**: each tile has `parts` blocks, and block `part` multiplies its stretch of
+# k. It writes its sums to a workspace, `partials`. Then it counts itself. **The block that counts last adds
+# up all parts.** So no block ever waits for another one, in whichever order they run.
+#
+# ```
+# each block      store the part → fence → barrier → count
+# the last one                                       count → fence → read all parts
+# ```
+#
+# Three things make that safe:
+#
+# - `cuda.threadfence()`: whoever sees what a thread stores after the fence also sees what it stored before.
+#   Without it a GPU may show others the count first. The last block's own fence keeps what it reads from
+#   being older than the count.
+# - `cuda.atomic.add(done, place, 1)` ([atomic](glossary.md#atomic-operation)) adds 1 as one step that no
+#   other block can come between, and returns what was there **before**.
+# - `cuda.syncthreads()` between the block's stores and the one thread that counts.
+#
+# ### Exercise [[last_arrival]] · The last one adds up
+# *core · hard · the heart of this notebook · 20 minutes*
+#
+# Tiles of 8 × 8, a thread per element, and `cuda.gridDim.z` blocks per tile; m and n are multiples of 8.
+# `acc` is this thread's sum over the block's stretch of k. Store it, count the block, and let the last one
+# add up the parts **in the order of k** and store C. The count of a tile is `done[tile row, tile column]`,
+# int32; `place` above is such a pair. Leave `done` as you found it: zeros, for the next launch. `before`
+# passes on what the counting thread found.
+
+
+# %% id="ex-last_arrival"
+@cuda.jit(device=True)
+def products(row, col, first, stop, A, B):
+    acc = float32(0)
+    for p in range(first, stop):
+        acc += A[row, p] * B[p, col]
+    return acc
+
+
+@cuda.jit
+def split_k(k, A, B, partials, done, C):
+    before = cuda.shared.array(1, int32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    row, col = cuda.blockIdx.y * 8 + y, cuda.blockIdx.x * 8 + x
+    part, parts = cuda.blockIdx.z, cuda.gridDim.z
+    acc = products(row, col, k * part // parts, k * (part + 1) // parts, A, B)
+    ### BEGIN SOLUTION
+    partials[part, row, col] = acc
+    cuda.threadfence()
+    cuda.syncthreads()
+    if x == 0 and y == 0:
+        before[0] = cuda.atomic.add(done, (cuda.blockIdx.y, cuda.blockIdx.x), 1)
+    cuda.syncthreads()
+    if before[0] == parts - 1:
+        cuda.threadfence()
+        total = float32(0)
+        for p in range(parts):
+            total += partials[p, row, col]
+        C[row, col] = total
+        if x == 0 and y == 0:
+            done[cuda.blockIdx.y, cuda.blockIdx.x] = 0
+    ### STUB
+    # # your code: acc -> partials[part, row, col]; count; the last block: partials -> C
+    ### END SOLUTION
+
+
+check.last_arrival(split_k)
+
+# %% [markdown]
+# Why in the order of k, though addition is commutative? Float32 sums depend on their order, and who is last
+# depends on chance. Added in one order, the result is **bit for bit the same** in every run.
+#
+# ## Stream-K
+#
+# Eight tiles and 132 blocks: 16.5 blocks per tile. Split-K cannot do that. [Stream-K](glossary.md#stream-k)
+# ([Osama and others, 2023](https://arxiv.org/abs/2301.03598)) can. Lay the steps of all tiles end
+# to end, and cut that row into one range per block. With `total` steps, block b has
+#
+# `total * b // blocks` to `total * (b + 1) // blocks`,
+#
+# the end not included. Ranges differ by one step at most. Where a range crosses from one tile to the next,
+# the block has a part of each.
+#
+# ### Exercise [[stream_k_parts]] · Who computes what?
+# *core · medium · 10 minutes*
+#
+# Return the parts of a block, in order: `(tile, first, stop)` for steps `first` to `stop - 1` of that tile.
+# Each tile has `steps` steps, counted from 0.
+
+
+# %% id="ex-stream_k_parts"
+def stream_k_parts(block, blocks, tiles, steps):
+    ### BEGIN SOLUTION
+    at, stop = tiles * steps * block // blocks, tiles * steps * (block + 1) // blocks
+    parts = []
+    while at < stop:
+        tile, first = at // steps, at % steps
+        end = min(steps, first + stop - at)
+        parts.append((tile, first, end))
+        at += end - first
+    return parts
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.stream_k_parts(stream_k_parts)
+
+# %% [markdown]
+# The stages do both: full waves as before, then the tiles that are left as stream-K, in a second launch.
+# `stream_k` does it in FP32, `stream_k_fp16` behind `overlapped_store`.
+#
+# ### Does it pay?
+#
+# Predict an extreme case:
+
+# %%
+see.predict("last_per_cent.share")
+
+# %% [markdown] tags=["answer"]
+# Writing, counting and adding up has a price as well. In that trial `overlapped_store` reached 0.942 of
+# cuBLAS, the shared form 0.666. All 128 tiles were cut, and 33 MB of parts were written and read again.
+# Sharing took the time of some 30 steps; 10 to 18 were predicted.
+
+# %% [markdown]
+# **A hunt.** In the picture, BN = 256: at which of 3072, 4096, 5120 and 6144 does stream-K take fewer clocks
+# than the store behind the next tile? What do their last waves have in common?
+
+# %%
+see.tiles_over_time(size=3072, kind="stream-K")
+
+# %% [markdown] tags=["thought"]
+# 3072 and 5120: 24 and 8 tiles are left, a small part of a wave. Where a last wave is fuller, there is less
+# to win, and the sharing costs as much.
+#
+# And measured? In FP32 a step takes far longer, so the sharing costs little beside it: `stream_k` went from
+# 0.867 to 1.162 of cuBLAS at 3072³. In FP16 at 3072³ narrow tiles win (0.989). At 5120³ sharing brought 0.932
+# to 1.013 in a trial: each of the eight tiles was cut into four narrow ones first, and these were shared
+# ([`CUT`](glossary.md#tile-parameters)). The ladder's run, below, has 0.994.
+
+# %% [markdown]
+# ### Ten shapes
+#
+# `stream_k_fp16` chooses width and sharing by a rule like yours. **Two bets:** the geometric mean of its
+# shares of cuBLAS over these ten, and the shape where it is worst.
+
+# %%
+from types import SimpleNamespace
+
+from gemm_course.kernels.c07_stream_k_fp16 import steps_if_shared, steps_in_waves
+
+TEN = [(s, s, s) for s in (1024, 2048, 3072, 4096, 5120, 8192)]
+TEN += [(4096, 14336, 4096), (8192, 1024, 8192), (16384, 16384, 2048), (4096, 4096, 16384)]
+ladder = records.ladder().query("stage == 'stream_k_fp16'").set_index(["m", "n", "k"]).loc[TEN]
+tiles = [SimpleNamespace(**records.parse_tiles(text)) for text in ladder.tiles]
+ladder["BN"] = [t.BN for t in tiles]
+shared = [steps_if_shared(t, *s) < steps_in_waves(t, *s) for t, s in zip(tiles, ladder.index)]
+ladder["shared"] = [
+    "no" if not yes else "yes" if t.CUT == 1 else f"cut in {t.CUT}" for t, yes in zip(tiles, shared)
+]
+see.fold(
+    f"geometric mean {np.exp(np.log(ladder.ratio_to_cublas).mean()):.3f}",
+    ladder[["BN", "shared", "tflops", "cublas_tflops", "ratio_to_cublas"]].round(3),
+    first="Answer first, then open this.",
+)
+
+# %% [markdown] tags=["thought"]
+# A draw, in Python: 1.00. Worst is the smallest, 0.93 at 1024³. That is 9 microseconds in all.
+
+# %% [markdown]
+# ## How far is it to the limit?
+#
+# `overlapped_store` at 4096³ takes 273,000 clocks. Products alone need 4 tiles · 64 steps · 1,024 clocks. How
+# much of the GPU's ability is used? Multiply two shares: that of the clocks, and that of the places.
+
+# %%
+clocks, places = 4 * 64 * 1024 / 273_000, 512 / (4 * 132)
+see.fold(
+    f"{clocks:.3f} of the clocks, {places:.3f} of the places: {clocks * places:.3f}",
+    first="Answer first, then open this.",
+)
+
+# %% [markdown] tags=["thought"]
+# 93 %. Of the missing 7, three are the last wave. The rest is mostly the two ends: the first operands and the
+# last store. (The profile above, another run, took 280,000 clocks. The same products are 91 % of these, and
+# 96 % of those in which an SM had work.)
+
+# %% [markdown]
+# ### And 990 TFLOPS?
+#
+# 132 SMs with 4 · 512 multiply-adds per clock are the data sheet's 990 TFLOPS at 1,830 MHz. Our kernel does
+# 758. But clocks and nanoseconds of the launch above, divided, give **1,510 MHz**, while the
+# driver's tool reported 1,980. What can the Tensor Cores do at 1,510 MHz, and what part of it is 758?
+
+# %%
+limit = 132 * 4 * 512 * 2 * 1510e6 / 1e12
+see.fold(f"{limit:.0f} TFLOPS, and 758 are {758 / limit:.2f} of it", first="Answer first, then open this.")
+
+# %% [markdown] tags=["thought"]
+# The same 93 %, as it must be: 1,510 MHz comes from the same clocks and the same time. The data sheet's
+# figure is a clock that this GPU did not keep while it multiplied random FP16 numbers.
+
+# %% [markdown]
+# ### The opponent moves
+#
+# cuBLAS does the same work each time: FP16 matrices, FP32 accumulators. Here are its TFLOPS at 8192³, each
+# measured in turns with the stage in the same row. **What do the low ones have in common?**
+
+# %%
+halves = records.ladder().query("dtype == 'fp16' and m == n == k == 8192 and stage != 'wmma_fp16_acc'")
+halves[["stage", "tflops", "cublas_tflops"]].sort_values("cublas_tflops").round(0)
+
+# %% [markdown] tags=["thought"]
+# The six lowest ran beside the six fastest stages: a correlation of -0.93. Beside a slow neighbour cuBLAS
+# does up to 726, beside a fast one down to 642, 13 % apart for the same code. It looks as if the neighbour
+# had used up the heat that the GPU may make. A suspicion: nobody recorded power or temperature in these
+# runs.
+#
+# What follows is certain: **a share of cuBLAS belongs to its run.** Measure in turns, give the spread, and do
+# not fight for the last per cent with one measurement.
+
+# %% [markdown]
+# ---
+# ## Your own kernel
+#
+# The ladder ends here, and the tools that measured it are yours. A command writes a file to begin with. In a
+# terminal, in the course's folder:
+#
+# ```
+# python3 course.py new mine
+# ```
+#
+# This puts `mine.py` beside the notebooks: notebook [[thread_tiles_2d.ipynb]]'s `thread_tiled_2d`, with
+# comments that say what may be changed, and that is everything. (If `course.py` has not set the course up
+# here yet, it does so first, which takes minutes.) `--from` begins at another rung. Until there is such a
+# file, the next cell takes what it would hold.
+
+# %%
+mine = own("mine.py", otherwise="thread_tiled_2d")
+mine.check()
+
+# %% [markdown]
+# `check` ran it on the emulator at odd shapes, with NaN in the padding, and looked for races. **After each
+# edit read the file again**: run the cell once more.
+#
+# Now break it: in your `mine.py`, put a `#` before the first `cuda.syncthreads()`, save, and run the cell
+# above once more. What will it say?
+
+# %% [markdown] tags=["thought"]
+# It names a race: the line that reads a tile, the line that stores it, and two threads. On a GPU the result
+# may be right all the same, today. Take the `#` away again before you go on.
+
+# %% [markdown]
+# A card compares your kernel with every rung of its kind, and with cuBLAS. Without a GPU its bar stays empty,
+# and the table tells what can be known all the same.
+
+# %%
+see.card(mine)
+
+# %% [markdown]
+# All that this course did to the ladder you can do to `mine`:
+#
+# | in a notebook | in a terminal | needs |
+# |---|---|---|
+# | `mine.check(tiles={"BK": 16})` | `python3 course.py check mine.py` | nothing |
+# | `see.tiles(mine)`, `see.occupancy(mine)` | | nothing |
+# | `compiled(mine)`, `see.machine_code(mine)` | `python3 course.py compile mine.py` | the compiler |
+# | `run(mine, A, B).tflops` | `python3 course.py bench mine.py` | a GPU |
+# | `see.limits(profiled(mine))` | `python3 course.py profile mine.py` | a GPU, Nsight Compute |
+#
+# Where to begin? With what limits it: 73 % of the loop's instructions are multiply-adds, so its issue slots
+# allow 48.6 TFLOPS at most. Move TM and TN: which legal choice reads shared memory least often per
+# multiply-add?
+
+# %%
+see.tiles(mine)
+
+# %% [markdown] tags=["thought"]
+# With the other sizes as they begin, 16 × 8 and 8 × 16: 0.19 reads, where 16 × 4 takes 0.31. A block then has
+# half as many warps. Is it faster? `bench` on your GPU tells.
+
+# %% [markdown]
+# ## Why people still write kernels
+#
+# After a product a neural network adds a **bias** to each column and sets what is negative to zero, **ReLU**.
+# A second kernel for this reads and stores all of C. A kernel of your own does both while its results still
+# lie in registers: an [**epilogue**](glossary.md#epilogue), *fused* into the multiplication.
+#
+# For C of 4096 × 4096 floats, a kernel of its own for bias and ReLU reads 64 MiB and stores 64 MiB. What does
+# the fused epilogue read more than the multiplication alone?
+
+# %% [markdown] tags=["thought"]
+# One element of `bias` per column for each block (or per thread, through the caches): kilobytes instead of
+# 128 MiB. At 4.8 TB/s, the H200's memory by its data sheet, the second kernel takes at least 28 µs. The
+# product itself takes 2.6 ms at 52 TFLOPS, but with k = 64 only 41 µs: there the second kernel is a large
+# part.
+
+# %% [markdown]
+# ### Exercise [[fused_epilogue]] · A fused epilogue
+# *core · medium · 10 minutes*
+#
+# The kernel below computes TM results per thread, one below the other, straight from global memory; its sums
+# are done. Write what is left: `C = max(A @ B + bias, 0)`. `bias` has an element for each column of C. Any
+# m, n and k; C is stored once and never read, and a thread reads its element of `bias` once.
+
+
+# %% id="ex-fused_epilogue"
+def make_fused(BM, BN, TM):
+    @cuda.jit
+    def fused(m, n, k, A, B, bias, C):
+        acc = cuda.local.array(TM, float32)
+        for i in range(TM):
+            acc[i] = 0
+        row0 = cuda.blockIdx.y * BM + cuda.threadIdx.y * TM
+        col = cuda.blockIdx.x * BN + cuda.threadIdx.x
+        for p in range(k):
+            b = B[p, col] if col < n else float32(0)
+            for i in range(TM):
+                if row0 + i < m:
+                    acc[i] += A[row0 + i, p] * b
+        ### BEGIN SOLUTION
+        if col < n:
+            extra = bias[col]
+            for i in range(TM):
+                if row0 + i < m:
+                    C[row0 + i, col] = max(acc[i] + extra, float32(0))
+        ### END SOLUTION
+
+    return fused
+
+
+check.fused_epilogue(make_fused)
+
+# %% [markdown]
+# ## From PyTorch and CuPy
+#
+# A stage of your own is a function as well. It takes the arrays of CuPy and PyTorch where they lie, by
+# [`__cuda_array_interface__`](https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html) or
+# [DLPack](https://dmlc.github.io/dlpack/latest/), writes into their memory, and runs in turn with their own
+# operations, on their current stream:
+#
+# ```python
+# import torch
+# A, B = torch.randn(4096, 4096, device="cuda"), torch.randn(4096, 4096, device="cuda")
+# C = torch.empty(4096, 4096, device="cuda")
+# mine(A, B, out=C)                        # returns before it has run, as PyTorch's own operations do
+# ```
+#
+# To give `mine.py` your epilogue takes four edits:
+#
+# ```python
+# # 1: at the top
+# import numpy as np
+# # 2: the kernel takes bias after C
+#     def thread_tiled_2d(m, n, k, alpha, A, B, beta, C, bias):
+# # 3: the store; alpha and beta stay
+#                     c = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
+#                     C[row, col] = max(c + bias[col], float32(0))
+# # 4: in STAGE; "n": bias has n elements; check compares with the epilogue
+#     extras={"bias": "n"},
+#     epilogue=lambda C, bias: np.maximum(C + bias, 0),
+# ```
+#
+# `python3 course.py check mine.py` says whether it is right. Then `mine(A, B, bias=bias)` is a layer of a
+# network. Here, without PyTorch, the same call takes NumPy arrays:
+
+# %%
+A, B = np.ones((65, 33), np.float32), np.ones((33, 70), np.float32)
+extras = {name: np.zeros(70, np.float32) for name in mine.extras}
+mine(A, B, **extras)[0, 0]
+
+# %% [markdown]
+# ---
+# ## Quiz
+
+# %%
+see.quiz("last_per_cent")
+
+# %% [markdown]
+# ## The whole ladder
+
+# %%
+see.fold(lambda: see.ladder(), first="Answer first, then open this.")
+
+# %% [markdown]
+# ## Recap
+#
+# You
+#
+# - counted waves, and found the sizes at which a GPU idles;
+# - made blocks stay, and saw that this alone is worth 1 %;
+# - hid the store behind the next products, which brought nothing at first;
+# - chose tiles by four numbers, right in five of five;
+# - shared tiles along k, with a fence, a count, and nobody waiting;
+# - measured 93 % of the possible, and stopped trusting a single ratio;
+# - began a kernel of your own, and fused into it what no library could know that you need.
+#
+# The ladder ends here: from 0.5 TFLOPS to the speed of NVIDIA's own library, each rung with its reason.

@@ -1,0 +1,607 @@
+# %% [markdown]
+# # [[overlap.ipynb]] · Nobody waits: overlap
+#
+# A tile is fetched, everybody waits, the tile is multiplied, and the memory waits. This notebook ends the
+# waiting. It needs no new unit of the GPU, and it leads past cuBLAS, in FP32 and in Python.
+#
+# **After this notebook you can** fetch tiles while others are multiplied, through registers and with copies
+# that run by themselves. You can write a ring of tiles and say how many may be under way; tell a missing
+# wait from a missing barrier; and read from a loop's machine code what it can reach at most.
+#
+# *Time: about 60 minutes to read, 70 for the exercises. Beyond the documents.*
+
+# %%
+import numpy as np
+import pandas as pd
+from numba import cuda, float32
+
+from gemm_course import check, emulate, records, run
+from gemm_course import widgets as see
+from lockstep.intrinsics import cp_async4, cp_async_commit, cp_async_wait
+
+# %% [markdown]
+# ## In one picture
+#
+# Time runs from left to right. Shared memory has room for some tiles; each room is a **slot**. A thin line
+# is a copy that is under way, a block with a number is that tile's products.
+#
+# With one slot you see the kernels of notebooks [[shared_memory_tiles.ipynb]] to [[warp_tiles.ipynb]]. Now
+# give it a second. Then make the copies slow, 12 against 4 for the products: **how many slots until nobody
+# waits?** Guess, then try.
+
+# %%
+see.overlap()
+
+# %% [markdown] tags=["thought"]
+# Four. While one tile is multiplied, three others are under way: 12 / 4. In general it takes 1 + copy /
+# products, rounded up. It is [Little's law](glossary.md#in-flight) once more: what has to be in flight is
+# latency times throughput.
+
+# %% [markdown]
+# ## Who waits?
+#
+# In notebook [[warp_tiles.ipynb]] an SM held two blocks of `warp_tiled`. While one waited for its tile, the
+# other multiplied. That is overlap too, without a line of code.
+#
+# But the two blocks share the registers. Take larger tiles, 128 × 256 × 8, with warps of 64 × 64. A
+# thread has 16 × 8 = 128 results, and reads only 24 operands for 128 multiply-adds, where 8 × 8 results
+# need 16 for 64. It also takes 191 registers, so an SM has room for one block of 8 warps.
+
+# %%
+see.predict("overlap.alone")
+
+# %%
+large = ("warp_tiled", {"BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "PAD": 4})
+see.fold(lambda: see.waits(large))
+
+# %% [markdown] tags=["answer"]
+# 32.9 TFLOPS, where the smaller tiles do 43.0. The larger ones need fewer instructions (1.14 per
+# multiply-add instead of 1.16), but in 42 % of the clocks a scheduler has nothing to issue. All 8 warps
+# come to the same barrier, and then all wait for the same tile.
+
+# %% [markdown]
+# ## Two slots
+#
+# The idea is old and simple: **ask for the next tile before you multiply this one.** A load is only a
+# request. The thread goes on until it *uses* the value. So in iteration t a thread
+#
+# 1. loads its elements of tile t + 1 into registers, and does not touch them;
+# 2. multiplies tile t;
+# 3. stores the elements into the *other* slot;
+# 4. meets the others at a barrier.
+#
+# Step 2 takes long enough for the load to arrive. This is called **double buffering**.
+
+# %%
+see.predict("overlap.barriers")
+
+# %% [markdown]
+# ### Exercise [[two_slots]] · Two slots
+# *core · medium · 15 minutes*
+#
+# Notebook [[shared_memory_tiles.ipynb]]'s kernel with two slots: tiles of 16 × 16, a thread per element of C,
+# m, n and k multiples of
+# 16. The first tile is fetched for you. Write what belongs before and after the loop over p. The checker
+# looks for loads before the products, for stores after them, and for no barrier too many.
+
+
+# %% id="ex-two_slots"
+@cuda.jit
+def two_slots(k, A, B, C):
+    As = cuda.shared.array((2, 16, 16), float32)
+    Bs = cuda.shared.array((2, 16, 16), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    acc = float32(0)
+    As[0, ty, tx] = A[row, tx]
+    Bs[0, ty, tx] = B[ty, col]
+    cuda.syncthreads()
+    tiles = k // 16
+    for t in range(tiles):
+        slot = t % 2
+        ### BEGIN SOLUTION
+        if t + 1 < tiles:
+            next_a = A[row, (t + 1) * 16 + tx]
+            next_b = B[(t + 1) * 16 + ty, col]
+        ### STUB
+        # # your code: load this thread's elements of tile t + 1
+        ### END SOLUTION
+        for p in range(16):
+            acc += As[slot, ty, p] * Bs[slot, p, tx]
+        ### BEGIN SOLUTION
+        if t + 1 < tiles:
+            As[1 - slot, ty, tx] = next_a
+            Bs[1 - slot, ty, tx] = next_b
+        cuda.syncthreads()
+        ### STUB
+        # # your code: store them, and meet the others
+        ### END SOLUTION
+    C[row, col] = acc
+
+
+check.two_slots(two_slots)
+
+# %% [markdown]
+# ## What is it worth?
+#
+# `double_buffered` is the same change to `warp_tiled`, with the large tiles. (Its loop runs once more, and
+# fetches the first tile as well.)
+
+# %%
+see.predict("overlap.two")
+
+# %%
+see.fold(lambda: see.waits(large, "double_buffered"))
+
+# %% [markdown] tags=["answer"]
+# 1.39 times. The wait for global memory falls from 20 % to 0.1 %, that at barriers from 8 to 2 %. And this
+# with 2 % *more* instructions in the loop: 1,191 instead of 1,170. So there are two ways to be faster:
+# fewer instructions, or fewer clocks in which none is issued. This was the second.
+#
+# And the example of notebook [[warp_tiles.ipynb]], 128 × 128 × 16 with two blocks per SM? There double
+# buffering *loses*: 42.0 TFLOPS instead of 43.0. The other block was already at work while one waited.
+# (`data/h200/sweep.csv`, `ladder.csv`.)
+
+# %% [markdown]
+# ## Copies that run by themselves
+#
+# `double_buffered` still does too much. Each element passes through a register: a load, a register that is
+# taken for a whole iteration, a store, addresses for both. Since compute capability 8.0 there is an
+# instruction for the whole way, `cp.async`: global memory to shared memory, no register, and the thread
+# goes on at once. You met it in notebook [[tensor_cores.ipynb]], where the kernel waited at once.
+#
+# | call of a thread | does |
+# |---|---|
+# | `cp_async4(As, (slot, r, c), A, (row, p), valid)` | starts to copy 4 bytes; `valid` of them are read |
+# | `cp_async_commit()` | closes a **group**: the copies that this thread has started since the last one |
+# | `cp_async_wait(n)` | waits until at most the `n` newest groups are still under way |
+#
+# `valid` is 4 for an element that exists. With 0 a zero is stored and A is not touched, so its index may lie
+# outside. The compiler must know `n`: a plain number, or a name from outside the kernel. Groups arrive in the
+# order in which they were committed, and **an empty group counts too**.
+
+# %% [markdown]
+# Now the trap. A copy that has arrived is visible to the thread that *asked* for it, and to nobody else. So
+# says the [PTX
+# manual](https://docs.nvidia.com/cuda/parallel-thread-execution/#data-movement-and-conversion-instructions-cp-async-wait-group).
+# A tile is made of everybody's copies. So there are two steps, always in this order:
+#
+# 1. `cp_async_wait(...)`: **my** copies are there;
+# 2. `cuda.syncthreads()`: **everybody** has said so.
+#
+# ## The ring
+#
+# With copies that cost no registers, there can be more than two slots. They form a **ring**: tile t lies in
+# slot `t % SLOTS`, and after the last slot comes the first. One slot is read; in the others tiles are on
+# their way.
+
+# %% [markdown]
+# ### Exercise [[ring_places]] · Around the ring
+# *core · easy · 5 minutes*
+#
+# The loop is at tile t. SLOTS - 1 tiles were asked for before the loop, and each iteration asks for one
+# more. Return three numbers: the slot that is read, the slot that is filled, and the tile that it is filled
+# with. Draw a ring of three on paper first.
+
+
+# %% id="ex-ring_places"
+def places(t, SLOTS):
+    ### BEGIN SOLUTION
+    return t % SLOTS, (t + SLOTS - 1) % SLOTS, t + SLOTS - 1
+    ### STUB
+    # return None, None, None
+    ### END SOLUTION
+
+
+check.ring_places(places)
+
+# %% [markdown]
+# One barrier per iteration is enough, if it stands in the right place. It makes two promises at once: tile
+# t has come for everybody; **and** everybody has finished with tile t - 1, whose slot is filled next. So
+# the iteration is: wait, barrier, ask for a tile, multiply.
+#
+# How many groups may be under way at the wait? Count with three slots: before the loop tiles 0 and 1 were
+# committed. At t = 0 tile 0 must be there, and tile 1 may still be under way: **one**.
+
+# %%
+see.predict("overlap.pending")
+
+# %% [markdown]
+# ### Exercise [[any_ring]] · A ring by hand
+# *core · hard · the heart of this notebook · 25 minutes*
+#
+# The kernel of [[two_slots]] with a ring of SLOTS tiles, now for **any** m, n and k. `fetch` is written for
+# you: it starts this thread's two copies of tile t, zeros beyond k, and may be asked for tiles that do not
+# exist. Threads beyond the last row or column fetch the last one's elements: nobody stores their results.
+# `fetch` does not commit.
+#
+# You write `IN_FLIGHT`, the number of groups that may be under way at the loop's wait; the **prologue**,
+# which fills the ring before the loop; the loop; and the end: no copy may be under way when a block ends.
+
+
+# %% id="ex-any_ring"
+def make_ring(SLOTS):
+    ### BEGIN SOLUTION
+    IN_FLIGHT = SLOTS - 2
+    ### STUB
+    # IN_FLIGHT = 0  # your code: for any SLOTS
+    ### END SOLUTION
+
+    @cuda.jit(device=True)
+    def fetch(As, Bs, slot, A, B, row, col, t, m, n, k):
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        p, q = t * 16 + tx, t * 16 + ty
+        cp_async4(As, (slot, ty, tx), A, (min(row, m - 1), p), 4 if p < k else 0)
+        cp_async4(Bs, (slot, ty, tx), B, (q, min(col, n - 1)), 4 if q < k else 0)
+
+    @cuda.jit
+    def ring(m, n, k, A, B, C):
+        As = cuda.shared.array((SLOTS, 16, 16), float32)
+        Bs = cuda.shared.array((SLOTS, 16, 16), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        col, row = cuda.grid(2)
+        acc = float32(0)
+        ### BEGIN SOLUTION
+        for t in range(SLOTS - 1):
+            fetch(As, Bs, t, A, B, row, col, t, m, n, k)
+            cp_async_commit()
+        for t in range((k + 15) // 16):
+            cp_async_wait(IN_FLIGHT)
+            cuda.syncthreads()
+            fetch(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, row, col, t + SLOTS - 1, m, n, k)
+            cp_async_commit()
+            for p in range(16):
+                acc += As[t % SLOTS, ty, p] * Bs[t % SLOTS, p, tx]
+        cp_async_wait(0)
+        ### STUB
+        # # your code: prologue, loop over tiles, end
+        ### END SOLUTION
+        if row < m and col < n:
+            C[row, col] = acc
+
+    return ring
+
+
+check.any_ring(make_ring)
+
+# %% [markdown]
+# ## Four rings, three bugs
+#
+# Bugs of this kind are mean: on a GPU the numbers are often right, until another GPU or another clock makes
+# them wrong. Here are four rings of three slots, W, X, Y and Z, without their source. One has no bug and
+# only waits too much, one never waits for its copies, one has no barrier in its loop, and one fills a slot
+# too early. The emulator runs each with one tile, two and four.
+
+# %%
+from gemm_course.checks.kits import RINGS
+
+rng = np.random.default_rng(0)
+seen = {}
+for name, ring in RINGS.items():
+    for k in (16, 32, 64):
+        A, B = rng.random((16, k), np.float32), rng.random((k, 16), np.float32)
+        C = np.zeros((16, 16), np.float32)
+        errors = emulate(ring, 1, (16, 16), k, A, B, C).errors
+        right = np.allclose(C, A @ B, 1e-4)
+        found = ", findings" if errors else ""
+        seen[name, f"k = {k}"] = ("right" if right else "wrong") + found
+pd.Series(seen).unstack()[["k = 16", "k = 32", "k = 64"]]
+
+# %% [markdown]
+# ### Exercise [[ring_suspects]] · Who is who?
+# *core · medium · 10 minutes*
+#
+# Think first: how many tiles does it take until a slot is used twice? What do the numbers look like if
+# nobody waits at all? The numbers and the findings together tell all four.
+
+# %% id="ex-ring_suspects"
+### BEGIN SOLUTION
+bugs = {"W": "slot", "X": "none", "Y": "barrier", "Z": "wait"}
+### STUB
+# bugs = {"W": None, "X": None, "Y": None, "Z": None}  # each "none", "wait", "barrier" or "slot"
+### END SOLUTION
+
+check.ring_suspects(bugs)
+
+# %% [markdown]
+# ## What do the copies bring?
+#
+# In `async_copy` each thread of `double_buffered`'s block asks for copies instead of carrying elements. As is
+# still transposed: `fetch` copies A's elements one by one, each to its own place, and B's by fours. It also
+# commits. The stage's ring has `SLOTS` slots, two in our example. Look at the loop: what is gone?
+
+# %%
+see.fold(see.diff("double_buffered", "async_copy"), first="Answer first, then open this.")
+
+# %% [markdown]
+# The loop over tiles has been compiled for the H200. Of its 1,191 instructions in `double_buffered` 1,024
+# are multiply-adds: 16 × 8 results, 8 steps. In `async_copy` it has 1,136, 4.6 % fewer.
+#
+# A scheduler of an H200 issues one instruction per clock, and a multiply-add in each clock is the FP32
+# peak. So **every instruction that is no multiply-add costs one.** At most `async_copy` can reach 1,024 /
+# 1,136 = 90 % of the peak.
+
+# %%
+see.predict("overlap.copies")
+
+# %%
+see.fold(lambda: see.compare_code("double_buffered", "async_copy"))
+
+# %% [markdown] tags=["answer"]
+# 45.6 TFLOPS become 49.3, 8 % more. From 89 % of cuBLAS's speed we had predicted 93, and it became 96. The
+# instructions explain 5 %. The rest is in the row "issue slots taken": of all clocks, 82 % became 85. Most of
+# what has gone is no load and no store, but what surrounded them: addresses, moves, comparisons.
+
+# %% [markdown]
+# ## How many slots?
+#
+# The ring may have three slots. It costs 12 KB more of shared memory, and nothing else that you can see.
+# The same tiles, another number of slots:
+
+# %%
+see.predict("overlap.slots")
+
+# %%
+asked = records.sweep().query("stage in ('async_copy', 'read_ahead')")
+sizes = pd.DataFrame([records.parse_tiles(tiles) for tiles in asked.tiles], asked.index)
+asked = asked[["stage", "tflops"]].join(sizes).query("PAD == 4 and SLOTS in (2, 3)").dropna()
+see.fold(asked.pivot_table(index=["stage", "BM", "BN"], columns="SLOTS", values="tflops").dropna().round(1))
+
+# %% [markdown] tags=["answer"]
+# The third slot sometimes wins and sometimes loses; for 128 × 256 it loses. With two slots a warp waits 0.1
+# % of its time for global memory, so there is nothing left to hide. And the loop has 7 instructions more:
+# 1,143. That is 0.6 %, not 3; where the rest goes nobody has profiled. Slots hide latency. If none is left,
+# they hide nothing.
+
+# %% [markdown]
+# ## Read ahead
+#
+# One wait is left. After each barrier the first thing that all 8 warps do is to read operands from shared
+# memory, and until these come nobody has anything to multiply. Within a tile the compiler reads ahead by
+# itself. Across a barrier it must not.
+#
+# So move the barrier. `read_ahead` has two sets of registers for a step's operands: one is multiplied while
+# the other is read. Its loop over the BK steps of a tile, in words:
+#
+#     for p in range(BK):
+#         if p == BK - 1:  wait, meet the others, go to the next slot
+#         read the operands of the step after p
+#         multiply the operands of step p
+#
+# At p = BK - 1 the operands of step p are in registers already. So nobody needs the old slot any more, and
+# the step after p is the first of the next tile. Its reads have a whole step of products to come in.
+
+# %% [markdown]
+# It is the same work in another order. Both loops have 1,136 instructions, of which 1,024 are multiply-adds
+# and 51 reads of shared memory, 48 of them of operands, four at a time.
+
+# %%
+see.predict("overlap.ahead")
+
+# %%
+see.fold(lambda: see.waits("async_copy", "read_ahead"))
+
+# %% [markdown] tags=["answer"]
+# 6 % faster, with not one instruction fewer. Issue slots were taken in 85 % of the clocks, now in 90.
+# **52.2 TFLOPS are 102 % of cuBLAS's**, measured in the same run. But the stage changes one thing more.
+
+# %% [markdown]
+# ## A walk over the results
+#
+# `read_ahead` has a second idea, which looks small. A multiply-add reads three registers: `acc[i, j]`,
+# `a[i]` and `b[j]`. The register file delivers two per clock, one from the even and one from the odd half.
+# But a small cache keeps what the instruction before has just read. So neighbours should **share an
+# operand**.
+#
+# Row by row, all neighbours within a row share `a[i]`. Then the row ends, `j` jumps back to 0, and nothing
+# is shared. On an H200 a warp then waits for [dispatch](glossary.md#dispatch).
+#
+# ### Exercise [[shared_walk]] · The walk
+# *core · easy · 5 minutes*
+#
+# Return all places `(i, j)` of a thread's TM × TN results in an order in which each shares its row or its
+# column with the one before. There is more than one.
+
+
+# %% id="ex-shared_walk"
+def walk(TM, TN):
+    ### BEGIN SOLUTION
+    return [(i, s if i % 2 == 0 else TN - 1 - s) for i in range(TM) for s in range(TN)]
+    ### STUB
+    # return None  # a list of TM * TN pairs
+    ### END SOLUTION
+
+
+check.shared_walk(walk)
+
+# %% [markdown]
+# Here is the whole change. Find the wait that has moved, and your walk:
+
+# %%
+see.diff("async_copy", "read_ahead")
+
+# %% [markdown]
+# Now break it: take the walk out again, and leave all else as it is.
+
+# %%
+see.predict("overlap.walk")
+
+# %%
+order = records.one_change().query("question == 'order of products' and change != 'GROUP 1'")
+see.fold(order.pivot(index=["size", "stage"], columns="change", values="tflops").round(1))
+
+# %% [markdown] tags=["answer"]
+# We had predicted 1.5 %, and lost 5 %; in `grouped_blocks`, the stage after this one, 7 %. What is left,
+# 49.6, is about what `async_copy` does. Without the idea that looked small, nearly the whole gain is gone.
+# What the walk would bring without reading ahead, nobody has measured.
+#
+# It need not be the cache alone: the compiler took 239 registers instead of 228. At this height its choice
+# of registers counts. Names for two intermediate numbers, in place of one long line,
+# were worth 3 % (`gemm_course/kernels/NOTES.md`). Another version must be measured again.
+
+# %% [markdown]
+# ## Blocks in groups
+#
+# The last idea looks beyond the block. 132 blocks run at a time, one per SM, and neighbours in number run
+# together. They all read A and B through the [L2 cache](glossary.md#l2). Numbered row by row, the 132 of
+# one moment need a few rows of tiles of A, but every column of tiles of B.
+#
+# So number them otherwise: take **groups** of GROUP rows of tiles, go down the first column of the group,
+# then down the second, and so on. The last group may be lower. [Triton's
+# tutorial](https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html) calls it
+# grouped ordering.
+#
+# ### Exercise [[grouped_tile]] · Which tile is mine?
+# *core · medium · 10 minutes*
+#
+# The grid has one dimension now. C has `rows` × `columns` tiles. Return the row and the column of the tile
+# that block number `block` computes. With 5 rows of 4 tiles and GROUP = 2, blocks 0, 1 and 2 have (0, 0),
+# (1, 0) and (0, 1), block 8 has (2, 0), and block 17 has (4, 1).
+
+
+# %% id="ex-grouped_tile"
+def tile_of(block, rows, columns, GROUP):
+    ### BEGIN SOLUTION
+    group, within = divmod(block, GROUP * columns)
+    height = min(GROUP, rows - group * GROUP)
+    return group * GROUP + within % height, within // height
+    ### STUB
+    # return None, None
+    ### END SOLUTION
+
+
+check.grouped_tile(tile_of)
+
+# %% tags=["solution"] id="own-groups"
+needs = {}
+for size in (4096, 8192):
+    rows, columns = size // 128, size // 256
+    for GROUP in (1, 4, 8, 16, 32):
+        tiles = {tile_of(block, rows, columns, GROUP) for block in range(132)}
+        of_a, of_b = ({tile[axis] for tile in tiles} for axis in (0, 1))
+        needs[GROUP, size] = 128 * len(of_a) + 256 * len(of_b)
+pd.Series(needs).unstack().rename_axis(index="GROUP", columns="rows of A and columns of B, m = n =")
+
+# %% [markdown]
+# A function like yours tells which tiles the first 132 blocks compute, and so what they read. With GROUP = 8,
+# at 8192³ they need 5,376 rows of A and columns of B together; row by row it is 8,832. Groups need 39 %
+# fewer. At 4096³ it is 5,632 against 5,248: there they need 7 % *more*.
+
+# %%
+see.predict("overlap.groups")
+
+# %%
+groups = records.one_change().query("question == 'order of products' and change in ('none', 'GROUP 1')")
+see.fold(groups.pivot(index=["stage", "change"], columns="size", values="tflops").round(2))
+
+# %% [markdown] tags=["answer"]
+# 52.73 TFLOPS become 52.78, and at 4096³ 52.37 become 52.42: 0.1 % both times, whether the blocks need 39 %
+# less or 7 % more. We had predicted 1 and 0.2. `grouped_blocks` does beat `read_ahead`, by 0.4 % at 4096³
+# and 0.7 % at 8192³. That is the rewriting, not the groups.
+#
+# The profile had said so: L2 is busy 11 % of the time, DRAM 3 %. **A remedy for what is not the limit is no
+# remedy.** Larger matrices and other GPUs are not measured here. Keep it in mind for Tensor Cores, where L2
+# is much busier.
+
+# %% [markdown]
+# ## What limits it now?
+#
+# Somebody has lost the labels again. Three of `warp_tiled` with the large tiles, `double_buffered`,
+# `async_copy` and `read_ahead` are here. **Who is who, and who is missing?**
+#
+# | | X | Y | Z |
+# |---|---|---|---|
+# | instructions per multiply-add | 1.11 | 1.14 | 1.11 |
+# | a warp waits for global memory | 1 % | 20 % | 0 % |
+# | a warp waits for shared memory | 8 % | 8 % | 5 % |
+
+# %%
+see.fold(
+    lambda: see.limits(large, "double_buffered", "async_copy", "read_ahead"),
+    first="Answer first, then open this.",
+)
+
+# %% [markdown] tags=["thought"]
+# X is `async_copy`, Y `warp_tiled`, Z `read_ahead`. Missing is `double_buffered`, the only one with 1.16
+# instructions per multiply-add.
+#
+# The limit of the last three is the same, issue slots, and it is now a hard one: in 90 % of the clocks an
+# instruction is issued, and 90 % of these are multiply-adds. That is 81 % of the FP32 peak while the SMs
+# have work. For 3 % of the time some have none, since 512 blocks are no multiple of 132: a matter for
+# notebook [[last_per_cent.ipynb]].
+
+# %% [markdown]
+# ## Tune it
+#
+# **Two hunts.** Change one slider each time, from the example, and come back.
+#
+# 1. One change makes the kernel **ten times slower**. Which, and why? (The explorer's line on registers and
+#    warps tells.)
+# 2. Which change costs least? Is it one that you would have called important?
+
+# %%
+see.tiles("grouped_blocks")
+
+# %% [markdown] tags=["thought"]
+# 1. BM = 256. The block has 512 threads, and 65,536 / 512 leaves 128 registers for each. The 128
+#    accumulators alone take that many, so they [spill](glossary.md#spilling) to memory: 4.6 TFLOPS.
+# 2. GROUP = 1: 0.1 % or less.
+
+# %% [markdown]
+# ## Past cuBLAS
+#
+# Does the last stage still multiply? Then the three steps, and the library. `warp_tiled` has its usual tiles
+# here, with two blocks per SM. **Which step brings the most now?**
+
+# %%
+rng = np.random.default_rng(0)
+A, B = rng.standard_normal((150, 70), np.float32), rng.standard_normal((70, 140), np.float32)
+np.abs(run("grouped_blocks", A, B).C - A @ B).max()
+
+# %%
+see.fold(
+    lambda: see.tflops("warp_tiled", "double_buffered", "async_copy", "read_ahead"),
+    first="Answer first, then open this.",
+)
+
+# %% [markdown] tags=["thought"]
+# The copies: 8 %. Large tiles and two slots bring 6 % together, and so does reading ahead with the walk.
+
+# %% [markdown]
+# ---
+# ## Quiz
+
+# %%
+see.quiz("overlap")
+
+# %% [markdown]
+# ## Recap
+#
+# You
+#
+# - fetched the next tile while this one was multiplied, and saw the wait for memory go from 20 % to
+#   nothing;
+# - wrote a ring of tiles with copies that run by themselves: wait for mine, meet the others, ask, multiply;
+# - told four rings apart by what goes wrong, and when;
+# - read from a loop what it can reach: 1,024 of 1,136 instructions are 90 % of the peak;
+# - gained 6 % with not one instruction fewer, and lost 5 when the walk was taken out;
+# - and saw two good ideas that the profile had no need of: a third slot lost 3 %, groups of blocks brought
+#   0.1 %.
+#
+# 52 TFLOPS of 67, and 102 % of cuBLAS's. Every instruction that is no multiply-add costs one, and few are
+# left. So the next step needs a bigger instruction again.
+#
+# **Next:** [notebook [[mma_sync.ipynb]]](mma_sync.ipynb) takes Tensor Cores apart: which lane holds what, and
+# how to feed them without padding.
+#
+# <details><summary>For the curious</summary>
+#
+# - **How does [CUTLASS](https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md) call
+#   all this?** Its pipeline has stages where we say slots; reading ahead is its software pipeline at the
+#   level of warps; the order of blocks is threadblock swizzle.
+# - **Do the copies bypass L1?** Those of 16 bytes do (`cp.async.cg`), those of 4 bytes cannot
+#   (`cp.async.ca`).
+# - **What about cuBLAS at other sizes?** The FP32 record has 23 shapes. For small matrices 128 × 256 tiles
+#   are too few for 132 SMs, and cuBLAS, which picks its tiles, is far ahead.
+#
+# </details>

@@ -1,0 +1,391 @@
+# %% [markdown]
+# # 05 · Which sixty-four results?
+#
+# In notebook [[thread_tiles_1d.ipynb]] a thread computed a column of C. What it read from Bs served the whole
+# column. What it read from As served one result, and was thrown away.
+#
+# Here is a thread with a column of 64 results. In each step along k it reads 65 elements of shared memory,
+# for 64 multiply-adds. **Keep the 64 results, and give them another shape. Get below 17 reads.**
+
+# %%
+import numpy as np
+from numba import cuda, float32
+
+from gemm_course import check
+from gemm_course import widgets as see
+
+see.registers("thread_tiled_2d", results=64)
+
+# %% [markdown]
+# How many elements does a thread with TM × TN results read in a step, and for how many multiply-adds? Say it
+# before you open this.
+
+# %% [markdown] tags=["thought"]
+# It reads TM elements of As and TN of Bs, and each of the TM meets each of the TN: **TM + TN reads for TM ·
+# TN multiply-adds.** For 8 × 8 results these are 16 reads for 64 multiply-adds: a quarter of a read for each.
+# With one result per thread it was two.
+
+# %% [markdown]
+# *Time: about 30 minutes to read, 48 for the exercises; a pause is marked. Comes from document 004, kernel
+# v04, and from document 001; the [glossary](glossary.md#document) says what the documents are.*
+#
+# First two questions from memory, without looking back:
+
+# %%
+see.recall("thread_tiles_2d")
+
+# %% [markdown]
+# And a bet for [your ladder](glossary.md#ladder). The column of notebook [[thread_tiles_1d.ipynb]] reached 21
+# TFLOPS on an H200. How many will 8 × 8 results per thread reach? Write a number in place of the dots.
+
+# %%
+see.my_bet("slices", tflops=...)
+
+# %% [markdown]
+# ## How do you multiply a column by a row?
+#
+# Until now k was the innermost loop: finish one element of C, then the next. Make it the **outermost**:
+
+# %%
+rng = np.random.default_rng(0)
+A, B = rng.standard_normal((8, 50), np.float32), rng.standard_normal((50, 8), np.float32)
+C = np.zeros((8, 8), np.float32)
+for p in range(50):
+    C += np.outer(A[:, p], B[p])
+np.abs(C - A @ B).max()
+
+# %% [markdown]
+# In every step one column of A and one row of B come in. Each element of one meets each of the other, and 64
+# sums grow by one product each. That is an [outer product](glossary.md#outer-product). The sums stay where
+# they are.
+#
+# Here a thread does it, with its sums in registers. Choose another thread: what does it read in this step?
+
+# %%
+see.multiply("thread_tiled_2d")
+
+# %% [markdown]
+# ### Exercise [[outer_product]] · The outer product
+# *core · hard · the heart of this notebook · 20 minutes*
+#
+# `fetch` fills both tiles for you. Write the rest: TM × TN sums, the outer products, and the store.
+#
+# - The block has BN/TN threads along x and BM/TM along y. Thread (tx, ty) computes TM rows of C, from `row0 +
+#   ty * TM` on, and TN columns, from `col0 + tx * TN` on.
+# - Store `alpha` times the sum, plus `beta` times what C held. Where `beta == 0`, do not read C.
+# - The checker wants TM + TN reads of shared memory per step, and the sums in registers.
+# - The shape of an array must be a constant, such as `TM` or `(TM, TN)`. `TM * TN`, computed in the kernel,
+#   is none.
+
+# %%
+from gemm_course.checks.kits import make_fetch
+
+
+# %% id="ex-outer_product"
+def make_outer(BM, BN, BK, TM, TN):
+    fetch = make_fetch(BM, BN, BK, TM, TN)
+
+    @cuda.jit
+    def outer(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BM, BK), float32)
+        Bs = cuda.shared.array((BK, BN), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        ### BEGIN SOLUTION
+        acc = cuda.local.array((TM, TN), float32)
+        a = cuda.local.array(TM, float32)
+        b = cuda.local.array(TN, float32)
+        for i in range(TM):
+            for j in range(TN):
+                acc[i, j] = 0
+        ### STUB
+        # # your code: TM by TN results, all zero
+        ### END SOLUTION
+        for k0 in range(0, k, BK):
+            fetch(m, n, k, k0, A, B, As, Bs)
+            cuda.syncthreads()
+            ### BEGIN SOLUTION
+            for p in range(BK):
+                for i in range(TM):
+                    a[i] = As[ty * TM + i, p]
+                for j in range(TN):
+                    b[j] = Bs[p, tx * TN + j]
+                for i in range(TM):
+                    for j in range(TN):
+                        acc[i, j] += a[i] * b[j]
+            ### STUB
+            # # your code: an outer product for each step along k
+            ### END SOLUTION
+            cuda.syncthreads()
+        ### BEGIN SOLUTION
+        for i in range(TM):
+            for j in range(TN):
+                row, col = row0 + ty * TM + i, col0 + tx * TN + j
+                if row < m and col < n:
+                    C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
+        ### STUB
+        # # your code: store the results
+        ### END SOLUTION
+
+    return outer
+
+
+check.outer_product(make_outer)
+
+# %% [markdown]
+# The course's kernel of this notebook is `thread_tiled_2d`, document 004's v04. Here it is beside the kernel
+# of notebook [[thread_tiles_1d.ipynb]]. Compare it with yours.
+
+# %% tags=["listing"]
+see.fold(see.diff("thread_tiled_1d", "thread_tiled_2d"), first="Write the exercise first, then open this.")
+
+# %% [markdown]
+# From here on every figure is for one choice of tiles, **the square**: a block computes 128 × 128 results, 16
+# steps along k at a time, and a thread 8 × 8 of them. So a block has 16 × 16 threads.
+#
+# What do other tiles cost? Set TM and TN to 4, and watch three lines: the shared loads per multiply-add, the
+# registers, and the speed that was measured.
+
+# %%
+square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
+see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}, tells_best=False)
+
+# %% [markdown]
+# **What we know now:** of all shapes, a square of results needs the fewest reads. Its sums take registers: a
+# quarter of the registers means twice the reads.
+#
+# ## Which elements are missing?
+#
+# So far somebody else filled your tiles. Before you do it yourself, look at one who got it nearly right.
+# Document 001 is a first draft. Each of its threads brings one **slice** of each tile: TM rows of As in
+# column `tx`, and TN columns of Bs in row `ty`. (`top` and `left` are the thread's first row and column of
+# C.)
+#
+# ```python
+# for i in range(TM):
+#     As[ty * TM + i, tx] = A[top + i, k0 + tx] if top + i < m and k0 + tx < k else float32(0)
+# for j in range(TN):
+#     Bs[ty, tx * TN + j] = B[k0 + ty, left + j] if k0 + ty < k and left + j < n else float32(0)
+# ```
+#
+# This is what a block of 4 × 4 threads leaves in the tiles when BK is 8. Nobody stored the hatched elements.
+# Then try every other BK, and the other blocks.
+
+# %%
+see.coverage("kernel5_draft")
+
+# %%
+see.predict("thread_tiles_2d.draft")
+
+# %% [markdown]
+# ### Exercise [[draft_is_right]] · When is the draft right?
+# *core · easy · 8 minutes*
+#
+# For which tiles does the draft store every element of both tiles, and nothing beside them? Write a function
+# of the five sizes that returns True or False. (BM and BN are multiples of TM and TN.) The checker asks the
+# emulator.
+
+
+# %% id="ex-draft_is_right"
+def right(BM, BN, BK, TM, TN):
+    ### BEGIN SOLUTION
+    return BK == BN // TN and BK == BM // TM
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.draft_is_right(right)
+
+# %% [markdown]
+# Now ask your function about the square: 128, 128, 16, 8, 8. What would a test of the draft with these tiles
+# have found?
+
+# %% [markdown] tags=["thought"]
+# Nothing. 16 = 128 / 8 = 128 / 8: the square is just where the draft is right. Its author knew that there is
+# a condition, and wrote half of it into the draft: "you'll only load the first BM/TM rows of the BK rows
+# unless BM/TM == BK". **Test a kernel with sizes that all differ.** The checkers of this course do.
+
+# %% [markdown]
+# ## Can you fill them for any BK?
+#
+# ### Exercise [[slices]] · No line is a gift
+# *core · hard · 20 minutes*
+#
+# Copy your kernel from [[outer_product]] into the cell below. Take the call of `fetch` out, and fill both
+# tiles in its place, with loops of your own, for **any** BK: for fewer columns than threads along x, and for
+# more.
+#
+# - As begins at row `row0` and column `k0` of A, Bs at row `k0` and column `col0` of B.
+# - Store every element of As and of Bs **exactly once**, and a zero where a matrix has ended.
+# - All threads take part. Leave the two barriers where they are.
+
+
+# %% id="ex-slices"
+### BEGIN SOLUTION
+def make_kernel(BM, BN, BK, TM, TN):
+    @cuda.jit
+    def kernel(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BM, BK), float32)
+        Bs = cuda.shared.array((BK, BN), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        acc = cuda.local.array((TM, TN), float32)
+        a = cuda.local.array(TM, float32)
+        b = cuda.local.array(TN, float32)
+        for i in range(TM):
+            for j in range(TN):
+                acc[i, j] = 0
+        for k0 in range(0, k, BK):
+            for c in range(tx, BK, BN // TN):
+                for i in range(TM):
+                    r = ty * TM + i
+                    As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
+            for r in range(ty, BK, BM // TM):
+                for j in range(TN):
+                    c = tx * TN + j
+                    Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+            cuda.syncthreads()
+            for p in range(BK):
+                for i in range(TM):
+                    a[i] = As[ty * TM + i, p]
+                for j in range(TN):
+                    b[j] = Bs[p, tx * TN + j]
+                for i in range(TM):
+                    for j in range(TN):
+                        acc[i, j] += a[i] * b[j]
+            cuda.syncthreads()
+        for i in range(TM):
+            for j in range(TN):
+                row, col = row0 + ty * TM + i, col0 + tx * TN + j
+                if row < m and col < n:
+                    C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
+
+    return kernel
+
+
+### STUB
+# make_kernel = None  # your code: begin with a copy of make_outer
+### END SOLUTION
+
+check.slices(make_kernel)
+
+# %% [markdown]
+# The tiles that your kernel leaves, with BK at 8:
+
+# %%
+see.coverage(make_kernel)
+
+# %% [markdown]
+# **What we know now:** a loop that starts at the thread's own number, and moves on by the number of threads,
+# fills a tile of any size. No line of your kernel is a gift any more, but for its first lines and its
+# barriers.
+
+# %% [markdown] id="side-kernel5"
+# Side trip, 45 minutes: document 000 fills the same holes in slices. [What does that cost, and what cures
+# it?](kernel5.ipynb) It leads back to this line.
+
+# %% [markdown]
+# *A good place for a pause. Until here you wrote. From here on you bet and count: about 20 minutes.*
+#
+# ## How fast can it be?
+#
+# Count one step of one warp, as you wrote it. The warp is 2 rows of 16 threads.
+#
+# - A read of As: two different words, 8 rows apart, in the same bank. That takes 2 wavefronts.
+# - A read of Bs: words 0, 8, 16, ... 120, four in each of four banks. That takes 4.
+
+# %%
+see.predict("thread_tiles_2d.ceiling")
+
+# %% [markdown]
+# With the square, `thread_tiled_2d` was measured on an H200 at **33 TFLOPS**: half as much again as your
+# count allows. Who is wrong? Your count, the clock, or the program that ran? Choose one. Then look at what
+# the compiler made of it.
+
+# %%
+see.fold(lambda: see.as_compiled("thread_tiled_2d", tiles=square), first="Choose first, then open this.")
+
+# %% [markdown] tags=["thought"]
+# The program that ran is not the one that you counted. The compiler has turned 16 reads of one element into 4
+# reads of four neighbours each. They take 20 wavefronts instead of 48. So shared memory allows 67 · 16 / 20 =
+# 54 TFLOPS. (Why 20, notebook [[warp_tiles.ipynb]] tells.)
+#
+# **A ceiling that is counted from the source holds for the source only.**
+
+# %% [markdown]
+# And your kernel? `thread_tiled_2d` tells the compiler two things that yours does not: its loops ask to be
+# written out, `for i in unroll(range(TM))`, and its thread and block numbers have 32 bits instead of 64,
+# `u32(cuda.threadIdx.x)`. Neither changes what is computed.
+
+# %%
+see.predict("thread_tiles_2d.told")
+
+# %%
+# See it in your own kernel. (This needs the extra `compiler`, but no GPU.) Then put `unroll` and `u32` in.
+# from lockstep.intrinsics import u32, unroll
+# see.as_compiled("thread_tiled_2d", make_kernel, tiles=square)
+
+# %% [markdown]
+# ## Are sixteen warps enough?
+#
+# With the square a thread takes 128 registers: 64 hold sums. An SM has 65,536 registers, 228 KB of shared
+# memory, and places for 64 warps and 32 blocks. How many blocks of 256 threads and 16 KB fit, and what is
+# full first?
+
+# %%
+see.fold(
+    lambda: see.occupancy("thread_tiled_2d", tiles=square), first="Work it out first, then open this."
+)
+
+# %%
+see.predict("thread_tiles_2d.occupancy")
+
+# %% [markdown]
+# Now let one block less in. The code stays the same, to the last instruction: a block only asks for shared
+# memory that it never uses, so that the SM holds one.
+
+# %%
+see.predict("thread_tiles_2d.one_block")
+
+# %% [markdown]
+# **What we know now:** sums that do not wait for each other let few warps keep an SM busy. But while a block
+# waits for its next tiles, only another block can compute.
+#
+# ## What stops it now?
+#
+# Two parts of the SM are busiest. Shared memory is busy in 72 % of the clocks, and instructions are issued in
+# 69 % of the possible places. Which of the two is the limit?
+#
+# **A limit shows when you take its work away.** So give a thread 16 × 4 results. That is no square, and it
+# needs more reads. But compiled, a step takes 12 wavefronts instead of 20, and as many multiply-adds.
+
+# %%
+see.predict("thread_tiles_2d.tall")
+
+# %%
+see.fold(
+    lambda: see.limits(("thread_tiled_2d", square), ("thread_tiled_2d", square | {"TM": 16, "TN": 4})),
+    first="Choose your answer first, then open this.",
+)
+
+# %% [markdown]
+# ## What have you made?
+#
+# Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
+
+# %% [markdown] tags=["thought"]
+# - **I made** a kernel whose threads compute 8 × 8 results each, from 16 reads per step.
+# - **It reached** 33 TFLOPS on an H200, with the compiler told two things. The column of notebook
+#   [[thread_tiles_1d.ipynb]] reached 21.
+# - **What stops it now** is not shared memory. Perhaps there are simply too many instructions: one in four is
+#   no multiply-add. Notebook [[vectorized_access.ipynb]] takes some away.
+
+# %%
+see.my_ladder()
+
+# %% [markdown]
+# ## Three questions about other kernels
+
+# %%
+see.quiz("thread_tiles_2d")

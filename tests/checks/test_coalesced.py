@@ -1,0 +1,187 @@
+"""The checkers of `coalesced` on other right answers, on half-written ones and on odd ones."""
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from gemm_course import check
+from gemm_course.checks.notebooks.coalesced.best_block import BLOCK_THREADS, sectors_of_a_block
+from tests.wrong_solutions.altering import altered
+
+
+@cuda.jit
+def returns_outside(rows, columns, depth, alpha, left, right, beta, out):
+    i = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    j = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i >= rows or j >= columns:
+        return
+    total = float32(0)
+    step = 0
+    while step < depth:
+        total += left[i, step] * right[step, j]
+        step += 1
+    out[i, j] = alpha * total if beta == 0 else alpha * total + beta * out[i, j]
+
+
+@cuda.jit
+def sums_in_float64(m, n, k, alpha, A, B, beta, C):
+    col, row = cuda.grid(2)
+    if row < m and col < n:
+        acc = 0.0
+        for p in range(k):
+            acc += A[row, p] * B[p, col]
+        C[row, col] = alpha * acc if beta == 0 else alpha * acc + beta * C[row, col]
+
+
+@cuda.jit
+def indices_only(m, n, k, alpha, A, B, beta, C):
+    col, row = cuda.grid(2)  # noqa: RUF059
+    acc = float32(0)  # noqa: F841
+
+
+@cuda.jit
+def keeps_everybody_out(m, n, k, alpha, A, B, beta, C):
+    col, row = cuda.grid(2)
+    if row > m and col > n:
+        C[row, col] = alpha
+
+
+def test_a_kernel_in_other_words_passes_with_its_counts():
+    verdict = check.coalesced(returns_outside)
+    assert verdict.passed, str(verdict)
+    assert "1 sector of A and 4 of B" in verdict.message and "33" in verdict.message
+
+
+def test_float64_is_remarked_on_and_not_refused_in_this_notebook():
+    verdict = check.coalesced(sums_in_float64)
+    assert verdict.passed
+    assert "`acc = 0.0`" in verdict.message
+
+
+@pytest.mark.parametrize("kernel", [None, ..., indices_only], ids=["None", "dots", "indices_only"])
+def test_what_is_not_written_yet_is_not_yet(kernel):
+    assert check.coalesced(kernel).message.startswith("Not yet")
+
+
+def test_a_guard_that_keeps_everybody_out_is_no_stub():
+    verdict = check.coalesced(keeps_everybody_out)
+    assert not verdict.passed and "guard" in verdict.message
+
+
+def test_a_refusal_says_where():
+    @cuda.jit
+    def first_row_only(m, n, k, alpha, A, B, beta, C):
+        col, row = cuda.grid(2)
+        if row < 1 and col < n:
+            acc = float32(0)
+            for p in range(k):
+                acc += A[row, p] * B[p, col]
+            C[row, col] = alpha * acc
+
+    where = check.coalesced(first_row_only).where
+    assert "`C[1, 0]` (row 1, column 0)" in where and "thread (0, 1) of block (0, 0)" in where
+
+
+def test_a_repaired_half_of_the_manual_is_told_what_a_thread_should_store():
+    @cuda.jit
+    def matmul(A, B, C):
+        i, j = cuda.grid(2)
+        if i < C.shape[0] and j < C.shape[1]:
+            tmp = float32(0)
+            for p in range(A.shape[1]):
+                tmp += A[i, p] * B[p, j]
+            C[i, j] = tmp
+
+    assert "It should store `C[0, 1]`" in check.documentation_matmul(matmul).where
+
+
+def test_a_manual_kernel_with_flat_indices_passes():
+    @cuda.jit
+    def matmul(A, B, C):
+        j = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+        i = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+        rows, columns = C.shape
+        if i >= rows or j >= columns:
+            return
+        tmp = np.float32(0)
+        for p in range(B.shape[0]):
+            tmp += A[i, p] * B[p, j]
+        C[i, j] = tmp
+
+    assert check.documentation_matmul(matmul).passed
+
+
+@pytest.mark.parametrize("x", [2**i for i in range(9)])
+def test_a_block_takes_the_sectors_that_its_warps_patch_has(x):
+    columns = min(x, 32)
+    rows = 32 // columns
+    assert sectors_of_a_block(x, BLOCK_THREADS // x) == (rows, -(-columns // 8))
+
+
+@pytest.mark.parametrize("shape", [[16, 16], (np.int64(16), 16), (16, 16, 1), np.array([16, 16])])
+def test_the_best_block_may_be_written_in_other_ways(shape):
+    assert check.best_block(shape).passed
+
+
+@pytest.mark.parametrize("shape", [(0, 256), (-16, -16), "16x16", (16,), {"x": 16}, True])
+def test_what_is_no_block_shape_is_refused_in_words(shape):
+    verdict = check.best_block(shape)
+    assert not verdict.passed and not verdict.message.startswith("Not yet")
+
+
+def test_rows_start_at_sectors_and_are_no_longer_than_that_takes():
+    def padded(multiple):
+        return check.leading_dimension(lambda B: np.pad(B, ((0, 0), (0, -B.shape[1] % multiple))))
+
+    assert padded(8).passed and "4 sectors instead of 4.88" in padded(8).message
+    assert "document 004" in padded(16).message and "a whole line" in padded(32).message
+    assert not padded(16).passed and not padded(32).passed
+
+
+def test_a_view_of_the_wide_array_is_as_good():
+    def padded(B):
+        wide = np.zeros((B.shape[0], B.shape[1] + -B.shape[1] % 8), np.float32)
+        wide[:, : B.shape[1]] = B
+        return wide[:, : B.shape[1]]
+
+    verdict = check.leading_dimension(padded)
+    assert verdict.passed and "become 336 long" in verdict.message and "4 sectors instead" in verdict.message
+
+
+def test_an_exception_in_the_learners_function_is_a_refusal_with_its_line():
+    def padded(B):
+        return np.zeros(B.shap)
+
+    verdict = check.leading_dimension(padded)
+    assert not verdict.passed and "AttributeError" in verdict.message and "B.shap" in verdict.where
+
+
+INDICES = "col, row = cuda.grid(2)"
+SIZES_EXCHANGED = """row = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.y
+    col = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.x"""
+TWO_BY_SIXTEEN = """row = cuda.blockIdx.y * 8 + cuda.threadIdx.y // 2 * 2 + cuda.threadIdx.x // 16
+    col = cuda.blockIdx.x * 32 + cuda.threadIdx.y % 2 * 16 + cuda.threadIdx.x % 16"""
+SCALED_FIRST = """C[row, col] = float32(0) if beta == 0 else beta * C[row, col]
+        C[row, col] += alpha * acc
+        if False:"""
+OTHER_WAYS = {  # to a mistake that a wrong solution makes already
+    "coalesced": {
+        "sizes_of_the_block_exchanged": ("lie at wrong distances", (INDICES, SIZES_EXCHANGED)),
+        "warps_of_2_by_16": ("a warp has 2 rows of C", (INDICES, TWO_BY_SIXTEEN)),
+        "scales_c_first": (
+            "`C` is read although `beta` is 0",
+            ("if beta == 0:\n            C[row, col] = alpha * acc\n        else:", SCALED_FIRST),
+        ),
+    },
+    "documentation_matmul": {
+        "loads_of_both_turned": ("Store and loads do not agree", ("A[i, p] * B[p, j]", "A[j, p] * B[p, i]")),
+    },
+}
+
+
+@pytest.mark.parametrize("exercise", OTHER_WAYS)
+def test_the_same_mistakes_made_in_another_way_are_named_as_well(exercise, subtests):
+    for name, wrong in altered(exercise, OTHER_WAYS[exercise]).items():
+        with subtests.test(name):
+            verdict = wrong.verdict()
+            assert not verdict.passed and wrong.words in verdict.message

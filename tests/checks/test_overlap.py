@@ -1,0 +1,136 @@
+"""Exercises of the notebook `overlap`: right answers in other styles pass, and what is not claimed."""
+
+import numpy as np
+import pytest
+
+from gemm_course import compiled
+from tests.checks.cells import checked_cells, verdict_of
+from tests.wrong_solutions.altering import changed, solution
+from tests.wrong_solutions.overlap import WRONG
+
+WHILE = (
+    ("    for t in range(tiles):\n", "    t = 0\n    while t < tiles:\n"),
+    ("        cuda.syncthreads()\n    C[", "        cuda.syncthreads()\n        t += 1\n    C["),
+)
+TOGGLED = (
+    ("    tiles = k // 16\n", "    tiles = k // 16\n    slot, free = 0, 1\n"),
+    ("        slot = t % 2\n", ""),
+    ("1 - slot", "free"),
+    (
+        "        cuda.syncthreads()\n    C[",
+        "        cuda.syncthreads()\n        slot, free = free, slot\n    C[",
+    ),
+)
+CLAMPED = (
+    (
+        """        if t + 1 < tiles:
+            next_a = A[row, (t + 1) * 16 + tx]
+            next_b = B[(t + 1) * 16 + ty, col]
+""",
+        """        after = min(t + 1, tiles - 1) * 16
+        next_a, next_b = A[row, after + tx], B[after + ty, col]
+""",
+    ),
+)
+
+
+@pytest.mark.parametrize("changes", [WHILE, TOGGLED, CLAMPED], ids=["while", "toggled", "clamped"])
+def test_two_slots_in_other_words(changes):
+    verdict = verdict_of(changed(solution("two_slots"), *changes))
+    assert verdict.passed, verdict
+
+
+FETCH = "            fetch(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, row, col, t + SLOTS - 1, m, n, k)\n"
+GUARDED = ((FETCH, f"            if t + SLOTS - 1 < (k + 15) // 16:\n    {FETCH}"),)
+COUNTED = (
+    (
+        "        for t in range((k + 15) // 16):\n",
+        "        slot = 0\n        for k0 in range(0, k, 16):\n            t = k0 // 16\n",
+    ),
+    ("t % SLOTS, ", "slot, "),
+    ("        cp_async_wait(0)\n", "            slot = (slot + 1) % SLOTS\n        cp_async_wait(0)\n"),
+)
+NAMED = (("IN_FLIGHT", "AHEAD"),)
+TAIL = (
+    (
+        "        for t in range((k + 15) // 16):\n",
+        "        tiles = (k + 15) // 16\n        for t in range(tiles):\n",
+    ),
+)
+DRAINED = (
+    (
+        "            cp_async_wait(IN_FLIGHT)\n",
+        "            if t + SLOTS - 1 <= (k + 15) // 16:\n                cp_async_wait(IN_FLIGHT)\n"
+        "            else:\n                cp_async_wait(0)\n",
+    ),
+    (
+        FETCH + "            cp_async_commit()\n",
+        f"            if t + SLOTS - 1 < (k + 15) // 16:\n    {FETCH}                cp_async_commit()\n",
+    ),
+)
+
+
+@pytest.mark.many(one_in=5)
+@pytest.mark.parametrize(
+    "changes",
+    [GUARDED, COUNTED, NAMED, TAIL, DRAINED],
+    ids=["guarded", "counted", "named", "tiles", "drained"],
+)
+def test_a_ring_in_other_words(changes):
+    verdict = verdict_of(changed(solution("any_ring"), *changes))
+    assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "[(i if j % 2 == 0 else TM - 1 - i, j) for j in range(TN) for i in range(TM)]",
+        "[(TM - 1 - i, s if i % 2 else TN - 1 - s) for i in range(TM) for s in range(TN)]",
+    ],
+)
+def test_any_walk_whose_steps_share_an_operand_passes(order):
+    verdict = verdict_of(f"def walk(TM, TN):\n    return {order}\n\n\ncheck.shared_walk(walk)")
+    assert verdict.passed, verdict
+
+
+@pytest.mark.many(one_in=2)
+@pytest.mark.compiler
+@pytest.mark.parametrize("slots", [2, 4])
+def test_the_ring_of_the_solution_compiles(slots):
+    make = verdict_of(solution("any_ring").replace("check.any_ring(make_ring)", "make_ring"))
+    A = np.zeros((4, 4), np.float32)
+    assert compiled(make(slots), 4, 4, 4, A, A, A).registers
+
+
+LATE = ["no_wait", "waits_for_too_few", "barrier_before_the_wait", "commit_in_the_guard"]
+
+
+@pytest.mark.parametrize("mistake", LATE)
+def test_who_has_a_barrier_is_not_told_that_there_is_none(mistake):
+    verdict = WRONG["any_ring"][mistake].verdict()
+    assert "no barrier" not in verdict.message
+    assert "syncwarp" not in verdict.message
+
+
+def test_of_a_copy_that_came_too_late_the_wait_is_shown():
+    assert "`cp_async_wait(IN_FLIGHT)`" in str(WRONG["any_ring"]["waits_for_too_few"].verdict())
+
+
+def test_a_walk_that_breaks_once_breaks_once():
+    verdict = verdict_of(
+        "def walk(TM, TN):\n    return [(i, j) for i in range(TM) for j in range(TN)]\n\n\n"
+        "check.shared_walk(walk)"
+    )
+    assert "It happens once." in verdict.message
+
+
+def test_a_tile_that_depends_on_all_numbers_is_not_called_the_same():
+    last = "group * GROUP + within % height, within // height"
+    wrong = changed(solution("grouped_tile"), (last, "group * GROUP + within % height, within // height + 1"))
+    assert "the same whatever" not in verdict_of(wrong).message
+
+
+def test_stubs_are_not_called_wrong():
+    stubs = checked_cells("stub")
+    for name in ("two_slots", "ring_places", "any_ring", "ring_suspects", "shared_walk", "grouped_tile"):
+        assert "Not tried yet" in str(verdict_of(stubs[name])), name

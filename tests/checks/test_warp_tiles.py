@@ -1,0 +1,259 @@
+"""The checkers of `warp_tiles` on other right answers, on half-written ones, and the truths behind them."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from gemm_course import check, compiled
+from gemm_course.checks.engines.tiles import tile_choices
+from gemm_course.checks.kits import thread_tile_parts
+from gemm_course.checks.notebooks.warp_tiles import legal_tiles, owner_map, runs_of_four
+from gemm_course.checks.notebooks.warp_tiles.warp_layout import threads
+from gemm_course.kernels import LADDER
+from gemm_course.kernels.parts.base import tiles_text
+from lockstep import wavefronts
+from lockstep.intrinsics import u32
+from tests.checks.cells import verdict_of
+from tests.wrong_solutions.altering import changed, solution
+from tests.wrong_solutions.warp_tiles import PUT_LOOP, RUNS, RUNS_ALIKE, WARP_COL, WARP_ROW
+
+
+def elements_with_divmod(tid, BN, WM, WN, TN, WNITER):
+    WMITER = WM * WN // (32 * TN * WNITER)
+    WSUBM, WSUBN = WM // WMITER, WN // WNITER
+    (warp, lane), across = divmod(tid, 32), WSUBN // TN
+    top, left = (warp // (BN // WN)) * WM, (warp % (BN // WN)) * WN
+    row, col = divmod(lane, across)
+    found = []
+    for i in range(WMITER):
+        for j in range(WNITER * TN):
+            found.append([top + i * WSUBM + row, left + j // TN * WSUBN + col * TN + j % TN])
+    return found
+
+
+def elements_as_an_array(*sizes):
+    return np.array(elements_with_divmod(*sizes))
+
+
+@pytest.mark.parametrize("answer", [elements_with_divmod, elements_as_an_array])
+def test_owner_maps_in_other_words_pass(answer):
+    verdict = check.owner_map(answer)
+    assert verdict.passed, str(verdict)
+
+
+def test_a_mistake_made_twice_is_named_as_when_it_is_made_once():
+    as_wide_as_the_warp = (
+        ("(32 * TN * WNITER)", "(32 * TN)"),
+        ("WSUBN // TN) *", "WN // TN) *"),
+        ("// (WSUBN // TN)", "// (WN // TN)"),
+    )
+    both_sides = ((WARP_ROW, "warp // (BN // WN) * WN"), (WARP_COL, "warp % (BN // WN) * WM"))
+    for exercise, changes, words in (
+        ("owner_map", as_wide_as_the_warp, "WNITER is missing"),
+        ("runs_of_four", both_sides, "`WN` stands in the place of `WM`"),
+    ):
+        verdict = verdict_of(changed(solution(exercise), *changes))
+        assert not verdict.passed and words in verdict.message, str(verdict)
+
+
+def test_the_owner_maps_asked_for_cover_their_tiles():
+    for tiles in owner_map.TILES:
+        stored = (check.owner_map.right(tid, *tiles.values[1:]) for tid in range(threads(tiles)))
+        owned = [place for places in stored for place in places]
+        assert len(owned) == len(set(owned)) == tiles.BM * tiles.BN
+
+
+def test_legal_may_answer_false():
+    def legal(BM, BN, WM, WN, TM, TN, WNITER):
+        return check.legal_tiles.right(BM, BN, WM, WN, TM, TN, WNITER) or False
+
+    assert check.legal_tiles(legal).passed
+
+
+def test_legal_tiles_by_the_lanes_of_a_row_pass():
+    def legal(BM, BN, WM, WN, TM, TN, WNITER):
+        WSUBN = WN // WNITER
+        if BM % WM or BN % WN or WN % WNITER or WSUBN % TN or not WSUBN // TN or 32 % (WSUBN // TN):
+            return 0
+        WSUBM = 32 // (WSUBN // TN) * TM
+        threads = BM * BN // (WM * WN) * 32
+        return 0 if WM % WSUBM or threads > 1024 else threads
+
+    verdict = check.legal_tiles(legal)
+    assert verdict.passed, str(verdict)
+
+
+def test_what_cannot_cover_a_warp_is_what_the_stage_refuses():
+    """With TM = 1, the truth of `legal_tiles` and the rules of the course's stage agree, fours aside."""
+    stage = LADDER["warp_tiled_tm1"]
+    about_fours = ("must be a multiple of 4", "fetched at a time", "registers", "bytes of shared memory")
+    for BM, BN, WM, WN, TM, TN, WNITER in legal_tiles.CASES:
+        if TM != 1:
+            continue
+        tiles = {"BM": BM, "BN": BN, "BK": 8, "WM": WM, "WN": WN, "TM": 1, "TN": TN, "WNITER": WNITER}
+        broken = [rule for rule in stage.rules(tiles) if not any(words in rule for words in about_fours)]
+        legal = check.legal_tiles.right(BM, BN, WM, WN, TM, TN, WNITER)
+        if legal:
+            assert not broken, tiles_text(tiles)
+        else:
+            assert stage.rules(tiles), tiles_text(tiles)
+
+
+def test_threads_of_legal_tiles_are_those_of_the_launch():
+    tiles = {"BM": 64, "BN": 128, "BK": 8, "WM": 32, "WN": 64, "TM": 1, "TN": 8, "WNITER": 2}
+    assert LADDER["warp_tiled_tm1"].block(tiles) == (check.legal_tiles.right(64, 128, 32, 64, 1, 8, 2),)
+
+
+def test_the_table_may_hold_lists_and_floats():
+    table = {
+        "8 × 4": [[2.0, 1], (2, np.int64(4))],
+        "4 × 8": ((1, 2), (2, 8)),
+        "4 × 8, runs of four": ((1, 1), (2, 4)),
+        "16 × 2, runs of four": ((2, 1), (2, 2)),
+    }
+    assert check.warp_wavefronts(table).passed
+    assert check.warp_wavefronts({layout: np.array(row) for layout, row in table.items()}).passed
+    table["16 × 2, runs of four"] = ((2, 1), (2, None))
+    assert "Next comes `16 × 2, runs of four`, array B, four" in check.warp_wavefronts(table).message
+    table["4 × 8"] = ((1, None), (2, 8))
+    verdict = check.warp_wavefronts(table)
+    assert verdict.message.startswith("Not yet: what is filled in is right")
+    assert "Next comes `4 × 8`, array B, one float" in str(verdict)
+
+
+NESTED = """        for i in range(0, TM, 4):
+            for j in range(0, TN, 4):
+                for e in range(4):
+                    for f in range(4):
+                        row, col = y0 + i * LANE_ROWS + e, x0 + j * LANE_COLS + f
+                        put(m, n, alpha, acc[i + e, j + f], beta, C, row, col)
+"""
+
+
+@pytest.mark.compiler
+@pytest.mark.full(reason="the compiler is asked twice")
+def test_nested_loops_leave_registers_until_all_are_unrolled():
+    nested = changed(solution("runs_of_four"), (PUT_LOOP, NESTED))
+    verdict = verdict_of(nested)
+    assert not verdict.passed and "`acc` is in local memory" in verdict.message
+    assert "`for i in unroll(range(0, TM, 4)):`, and so for `j`, `e` and `f`" in verdict.message
+    ranges = ("range(0, TM, 4)", "range(0, TN, 4)", "range(4)")
+    everywhere = changed(nested, *((each, f"unroll({each})") for each in ranges))
+    assert verdict_of(everywhere).passed
+    inside = changed(nested, ("range(4)", "unroll(range(4))"))
+    assert "`for i in unroll(range(0, TM, 4)):`, and so for `j`, after" in verdict_of(inside).message
+
+
+def test_what_stops_with_some_tiles_names_them():
+    assert (
+        "With BM = 32, BN = 64, BK = 4, WM = 16, WN = 64, TM = 4"
+        in RUNS["slices_for_two_runs"].verdict().where
+    )
+
+
+@pytest.mark.full(reason="a second or more per choice of tiles")
+def test_runs_of_four_is_right_on_tiles_that_the_checker_does_not_try(monkeypatch):
+    # 64 results per thread at most: the compiler does not write out loops over 128, which leave registers.
+    others = tile_choices(
+        "BM BN BK WM WN TM TN",
+        (32, 128, 4, 32, 64, 4, 16),
+        (64, 64, 8, 32, 64, 4, 16),
+        (64, 96, 4, 64, 32, 16, 4),
+    )
+    assert not set(others) & set(runs_of_four.TILES)
+    monkeypatch.setattr(runs_of_four, "FACTORY", replace(runs_of_four.FACTORY, tiles=others))
+    monkeypatch.setattr(runs_of_four, "TILES", others)
+    monkeypatch.setattr(runs_of_four, "SEVERAL", others[1])
+    verdict = verdict_of(solution("runs_of_four"))
+    assert verdict.passed, str(verdict)
+
+
+@pytest.mark.full(reason="all problems with all choices of tiles")
+def test_lanes_numbered_down_their_columns_are_right_as_well():
+    downwards = changed(
+        solution("runs_of_four"),
+        ("lane // LANE_COLS", "lane % LANE_ROWS"),
+        ("lane % LANE_COLS", "lane // LANE_ROWS"),
+    )
+    verdict = verdict_of(downwards)
+    assert verdict.passed and "harmless with these tiles" in str(verdict), str(verdict)
+    assert "take 12 per k step" in str(verdict)
+
+
+@pytest.mark.full(reason="all problems with all choices of tiles")
+def test_warps_numbered_down_their_columns_cost_nothing_anywhere():
+    downwards = changed(
+        solution("runs_of_four"),
+        ("warp // (BN // WN)", "warp % (BM // WM)"),
+        ("warp % (BN // WN)", "warp // (BM // WM)"),
+    )
+    verdict = verdict_of(downwards)
+    assert verdict.passed and "harmless with these tiles" in str(verdict), str(verdict)
+    assert "take 12 per k step" not in str(verdict)
+
+
+@pytest.mark.parametrize(("rows", "columns", "taken"), [(4, 8, (12, 12)), (8, 4, (12, 12)), (16, 2, (8, 12))])
+def test_when_it_is_harmless_to_number_lanes_downwards(rows, columns, taken):
+    """Wavefronts of a k step in runs of four, lanes numbered row by row and downwards."""
+    for across, right in zip((columns, rows), taken):
+        lanes = [divmod(lane, across) for lane in range(32)]
+        reads = [[4 * at[side] for at in lanes] for side in (0, 1)]
+        assert 2 * sum(wavefronts(words, 128, "load") for words in reads) == right
+
+
+@pytest.mark.full(reason="compiles the kernel with all tiles")
+@pytest.mark.many(one_in=2, with_all=2)
+@pytest.mark.compiler
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [
+        ("u32(cuda.threadIdx.x)", "is read by one"),
+        ("cuda.threadIdx.x", "Passed, but slow: the compiler does not merge"),
+    ],
+)
+def test_the_verdict_says_whether_the_reads_are_merged(index, said):
+    verdict = verdict_of(changed(solution("runs_of_four"), ("u32(cuda.threadIdx.x)", index)))
+    assert verdict.passed and said in str(verdict), str(verdict)
+    assert "harmless" not in str(verdict)
+
+
+@pytest.mark.full(reason="all problems with all choices of tiles")
+def test_one_operand_may_be_read_by_fours():
+    alone = "for i in range(TM):\n                    a[i] = As[p, y0 + i // 4 * (4 * LANE_ROWS) + i % 4]"
+    fours = "for i in range(0, TM, 4):\n                    a[i], a[i + 1], a[i + 2], a[i + 3] = load4("
+    cell = changed(solution("runs_of_four"), (alone, f"{fours}As, (p, y0 + i * LANE_ROWS))"))
+    verdict = verdict_of(f"from lockstep.intrinsics import load4\n\n{cell}")
+    assert verdict.passed, str(verdict)
+
+
+@pytest.mark.full(reason="large kernels are compiled")
+@pytest.mark.compiler
+@pytest.mark.parametrize(("index", "reads"), [("u32(cuda.threadIdx.x)", 4), ("cuda.threadIdx.x", 16)])
+def test_unsigned_indices_are_what_merges_the_reads(index, reads):
+    cell = changed(solution("runs_of_four"), ("u32(cuda.threadIdx.x)", index)).split("check.")[0]
+    space = {"cuda": cuda, "float32": float32, "u32": u32, "thread_tile_parts": thread_tile_parts}
+    exec(cell, space)
+    kernel = space["make_runs_of_four"](128, 128, 16, 32, 64, 8, 8)
+    A = np.zeros((4, 4), np.float32)
+    found = compiled(kernel, 4, 4, 4, np.float32(1), A, A, np.float32(0), A)
+    opcodes = found.instructions["opcode"]
+    per_k_step = opcodes[opcodes.str.startswith("LDS")].value_counts().to_dict()
+    assert per_k_step == {"LDS.128" if reads == 4 else "LDS": reads}
+
+
+def test_without_a_read_the_verdict_does_not_ask_for_what_is_there():
+    begun = re.sub(r"a\[i\] = .*|b\[j\] = .*|put\(.*", "pass", solution("runs_of_four"))
+    verdict = verdict_of(begun)
+    assert verdict.message.startswith("Not yet") or not verdict.passed
+    assert "may be right already" in str(verdict)
+
+
+@pytest.mark.many(one_in=8)
+@pytest.mark.parametrize("name", RUNS_ALIKE)
+def test_another_way_to_the_same_mistake_gets_its_message(name):
+    verdict = RUNS_ALIKE[name].verdict()
+    assert not verdict.passed
+    assert RUNS_ALIKE[name].words in verdict.message, str(verdict)

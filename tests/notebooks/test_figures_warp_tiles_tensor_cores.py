@@ -1,0 +1,512 @@
+"""What warp_tiles and tensor_cores say in figures is what was recorded."""
+
+import inspect
+import re
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from gemm_course import records, road
+from gemm_course.kernels import LADDER, b01_wmma, tiles_text
+from gemm_course.model import occupancy
+from gemm_course.model.formulas import document_003
+from gemm_course.model.requests import wavefronts_of
+from gemm_course.model.tensor_cores import adds
+from gemm_course.model.warp_reads import request
+from gemm_course.profiles import recorded, verdict
+from gemm_course.widgets import _owners, _quiz, _tiles
+from gemm_course.widgets._fragments import PADS, WIDTHS, draw_rows, held
+from lockstep import wavefronts
+from lockstep.limits import MAX_REGISTERS
+from tests.notebooks.builder import ROOT, source_of
+from tests.unmeasured import LADDER_TABLE, measured_stages
+
+SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 0}
+WMMA = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "PAD": 8}
+
+
+def said_in(name: str) -> str:
+    """The text of a notebook's source and of its questions, on one line."""
+    lines = source_of(name).splitlines()
+    questions = str(_quiz.questions(name))
+    return re.sub(r"\s+", " ", " ".join(line.removeprefix("#") for line in lines) + questions)
+
+
+@pytest.fixture
+def in_warp_tiles() -> str:
+    return said_in("warp_tiles")
+
+
+def profile(stage: str, **tiles: int):
+    return recorded(stage, tiles or None)
+
+
+def issue_slots(found) -> str:
+    return f"{100 * found.measured['issued']:.0f} %"
+
+
+def shares(found, *waits: str) -> list[str]:
+    return [f"{100 * found.waits[name]:.0f} %" for name in waits]
+
+
+def test_what_the_lanes_of_warp_tiled_bring(in_warp_tiles):
+    before, after = profile("vectorized", **SQUARE), profile("warp_tiled")
+    assert SQUARE.items() <= LADDER["warp_tiled"].tiles.items()
+    assert f"{before.tflops:.1f} TFLOPS became {after.tflops:.1f}" in in_warp_tiles
+    gain = f"{100 * (after.tflops / before.tflops - 1):.0f} %"
+    assert f"became {after.tflops:.1f}, {gain} more" in in_warp_tiles
+    assert f"fewer wavefronts brought the {gain}" in in_warp_tiles
+    (was,), (now,) = shares(before, "shared memory"), shares(after, "shared memory")
+    assert f"{was} of its time became {now}" in in_warp_tiles
+    per_fma = {f"{each.measured['warp_instructions'] * 32 / 4096**3:.2f}" for each in (before, after)}
+    assert per_fma == {"1.16"} and "the same, 1.16 per multiply-add" in in_warp_tiles
+    assert before.measured["registers"] == after.measured["registers"]
+    (was,), (now,) = shares(before, "another warp's turn"), shares(after, "another warp's turn")
+    assert f"for its turn, {now} of its time and not {was.removesuffix(' %')}" in in_warp_tiles
+
+
+def _shared_memory(found) -> str:
+    clocks = found.measured["clocks"] / found.measured["active_clocks"]
+    return f"{found.measured['l1_data'] * clocks:.0f} %"
+
+
+def test_the_table_of_layouts_in_the_docs():
+    page = (ROOT / "docs" / "what_limits_it.md").read_text("utf-8")
+    steps = 4096**3 / (32 * 64)  # k steps of all warps, 64 results per thread
+    cases = [(2, 16, "side by side", profile("vectorized", **SQUARE))]
+    for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
+        tiles = LADDER["warp_tiled"].tiles | {"WM": 8 * rows, "WN": 8 * columns}
+        cases.append((rows, columns, "runs of four", profile("warp_tiled", **tiles)))
+    for rows, columns, run, found in cases:
+        assert found.measured["registers"] == 128
+        counted = int(found.measured["shared_load_wavefronts"] / steps)
+        assert counted == of_a_k_step(rows, columns, 8 if run == "side by side" else 4)
+        busy, told = _shared_memory(found), f"{found.tflops:.1f} |"
+        assert found.tflops <= profile("warp_tiled", WM=16, WN=128).tflops
+        warp_tile = f"{8 * rows} × {8 * columns}"
+        slots = issue_slots(found)
+        line = f"| {rows} × {columns} | {warp_tile} | {run} | {counted} | {busy} | {slots} | {told}"
+        assert line in page
+
+
+def test_wavefronts_decide_and_not_the_way_there(in_warp_tiles):
+    page = (ROOT / "docs" / "what_limits_it.md").read_text("utf-8")
+    found = records.lane_layouts().set_index(["lane_rows", "lane_columns", "elements"])
+    times = found["milliseconds"]
+    assert len(times) == 8 and set(found["registers"]) == {128}
+    for (rows, columns), of_both in times.groupby(level=[0, 1]):
+        ms = [of_both[rows, columns, elements] for elements in ("side by side", "runs of four")]
+        counts = [of_a_k_step(rows, columns, run) for run in (8, 4)]
+        told = " | ".join(f"{count} wavefronts: {each:.2f} ms" for count, each in zip(counts, ms))
+        assert f"| {rows} × {columns} | {told} |" in in_warp_tiles
+        assert f"| {rows} × {columns} | {ms[0]:.2f} | {ms[1]:.2f} |" in page
+    usual = times[4, 8, "runs of four"]
+    for rows, columns, elements in ((8, 4, "side by side"), (2, 16, "runs of four"), (16, 2, "runs of four")):
+        assert times[rows, columns, elements] == pytest.approx(usual, rel=0.02)
+        assert f"{times[rows, columns, elements]:.2f}" in str(_quiz.questions("warp_tiles")["eight"])
+    old_store = 2e-9 * 4096**3 / profile("vectorized", **SQUARE).tflops
+    assert times[2, 16, "side by side"] == pytest.approx(old_store, rel=0.01)
+    assert "takes as long as `vectorized`" in in_warp_tiles
+    notes = (ROOT / "gemm_course" / "kernels" / "NOTES.md").read_text("utf-8")
+    assert "reached 0.753 of cuBLAS instead of 0.841" in notes and round(100 * (1 - 0.753 / 0.841)) == 10
+    assert "calling costs 10 % there" in in_warp_tiles
+    twelve = [times[8, 4, "side by side"], times[16, 2, "side by side"]]
+    twelve += [times[lanes + ("runs of four",)] for lanes in ((2, 16), (4, 8), (8, 4))]
+    assert f"differ by up to {100 * (max(twelve) / min(twelve) - 1):.0f} %" in in_warp_tiles
+    assert "4 × 8 lanes read 96 per k step, 2 × 16 read 144" in in_warp_tiles
+    assert (8 * (4 + 8), 8 * (2 + 16)) == (96, 144)
+
+
+def test_the_profiles_of_the_layouts_took_as_long():
+    times = records.lane_layouts().set_index(["lane_rows", "lane_columns", "elements"])["milliseconds"]
+    alone = {(2, 16, "side by side"): profile("vectorized", **SQUARE)}
+    for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
+        tiles = LADDER["warp_tiled"].tiles | {"WM": 8 * rows, "WN": 8 * columns}
+        alone[rows, columns, "runs of four"] = profile("warp_tiled", **tiles)
+    for layout, found in alone.items():
+        assert times[layout] == pytest.approx(2e-9 * 4096**3 / found.tflops, rel=0.01)
+
+
+def of_both_tiles(rows: int, columns: int, run: int) -> tuple[int, int]:
+    """Wavefronts of a k step's reads of As, and of Bs, 8 × 8 results per lane in runs of ``run``."""
+    bits, totals = 32 * min(run, 4), []
+    for across, lanes in ((lambda lane: lane // columns, rows), (lambda lane: lane % columns, columns)):
+        firsts = [i // run * run * lanes + i % run for i in range(0, 8, bits // 32)]
+        words = [[first + across(lane) * run for lane in range(32)] for first in firsts]
+        totals.append(sum(wavefronts(each, bits, "load") for each in words))
+    return tuple(totals)
+
+
+def of_a_k_step(rows: int, columns: int, run: int) -> int:
+    return sum(of_both_tiles(rows, columns, run))
+
+
+def test_wavefronts_of_all_layouts(in_warp_tiles):
+    for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
+        counts = [of_a_k_step(rows, columns, run) for run in (8, 4)]
+        told = f" (notebook {road.notebook('vectorized_access').number})" if rows == 2 else ""
+        name = f"{rows} × {columns}{told}"
+        assert f"| {name} | {counts[0]} | {counts[1]} |" in in_warp_tiles
+        for run, counted in zip((8, 4), counts):
+            asked = [request(rows, columns, run, 128, array) for array in ("As", "Bs")]
+            assert counted == 2 * sum(map(wavefronts_of, asked))
+
+
+def _in_a_row(counts: list[int]) -> str:
+    return f"{', '.join(map(str, counts[:-1]))} and {counts[-1]}"
+
+
+def test_why_runs_of_four(in_warp_tiles):
+    runs = (1, 2, 4, 8)
+    reads, taken = [16 // min(run, 4) for run in runs], [of_a_k_step(4, 8, run) for run in runs]
+    for run, read, count in zip(runs, reads, taken):
+        assert f"| {run} | {read} | {count} |" in in_warp_tiles
+    question = _quiz.questions("warp_tiles")["four"]
+    assert f"{_in_a_row(reads)} reads per k step" in str(question)
+    assert f"'{_in_a_row(taken)}', 'right': True" in str(question)
+    assert f"'16, 8, {taken[2]} and {taken[3]}'" in str(question)
+    halves = [of_both_tiles(4, 8, run) for run in runs]
+    assert halves[1] == (4, 8) == halves[2] and halves[3] == (4, 16)
+    # joined nowhere: As by lanes of a row as well; joined everywhere: Bs takes half of it
+    for groups in ([16] + [2 * a + b for a, b in halves[1:]], [16] + [a + b // 2 for a, b in halves[1:]]):
+        assert f"'{_in_a_row(groups)}'" in str(question)
+
+
+def test_a_worked_example_of_four_floats(in_warp_tiles):
+    taken = [wavefronts_of(request(4, 8, 8, 128, array)) for array in ("As", "Bs")]
+    assert taken == [2, 8] and "The groups join: **2** wavefronts" in in_warp_tiles
+    assert "2 per group, **8** in all" in in_warp_tiles
+
+
+def test_what_the_explorer_says_of_warp_tiled(in_warp_tiles):
+    facts = _tiles.choice(LADDER["warp_tiled"], LADDER["warp_tiled"].tiles).alt
+    assert "wavefronts per warp-wide FMA (source) 0.25" in facts
+    assert "0.25 wavefronts per multiply-add, 16 per k step, as the source reads" in in_warp_tiles
+    assert "The compiled kernel needs 12" in in_warp_tiles
+    assert of_a_k_step(4, 8, 4) == 12
+
+
+def test_runs_are_sub_tiles(in_warp_tiles):
+    t = LADDER["warp_tiled"].tiles
+    down, right = (document_003.wmiter(t["WM"], t["WN"], 4, 4, 2), 2)
+    assert (4 * down, 4 * right) == (t["TM"], t["TN"]) and "4 × 4 and 2 × 2 sub-tiles" in in_warp_tiles
+    rows, columns = document_003.wsub(t["WM"], t["WN"], 4, 4, 2)
+    assert (rows, columns) == (4 * t["WM"] // t["TM"], 4 * t["WN"] // t["TN"])  # from run to run
+
+
+def test_hide_and_seek(in_warp_tiles):
+    places = {"003: TN 8, WNITER 1": (1, 1), "003: TN 4, WNITER 1": (0, 5), "003: TN 8, WNITER 2": (2, 1)}
+    for kernel, (row, column) in places.items():
+        assert (
+            f"lane 5: row {row}, column {column} of the lanes"
+            in _owners.draw(kernel, "block", "warp", 0, 5).alt
+        )
+    assert "lane 5 stands in row 1, column 1 of the lanes" in in_warp_tiles
+    assert "In the other two 003 kernels it stands in row 0 and in row 2" in in_warp_tiles
+
+
+def test_one_change_of_a_slider_breaks_the_tiles_of_document_003():
+    stage = LADDER["warp_tiled_tm1"]
+    changes = [(name, value) for name, values in stage.options.items() for value in values]
+    broken = {change: stage.rules(dict([change])) for change in changes if stage.rules(dict([change]))}
+    assert list(broken) == [("WN", 128)] and "need 296 registers; 223 are available" in str(broken)
+    assert 32 * 8 + 32 + 8 == 296 and MAX_REGISTERS - 32 == 223
+
+
+def test_what_limits_warp_tiled(in_warp_tiles):
+    usual, eight = (
+        profile("warp_tiled"),
+        profile("warp_tiled", **LADDER["warp_tiled"].tiles | {"WM": 128, "WN": 16}),
+    )
+    assert verdict(usual).limiter == verdict(eight).limiter == "issue slots"
+    assert "Issue slots, in both" in in_warp_tiles
+    read_ahead = records.ladder().query("stage == 'read_ahead' and m == n == k == 4096")["tflops"].item()
+    beaten = records.ladder().query("stage == 'read_ahead' and m == n == k == 4096")["ratio_to_cublas"].item()
+    gain = f"{100 * (beaten - 1):.0f} %"
+    assert f"`read_ahead` does {read_ahead:.1f} and **beats cuBLAS** by {gain}" in in_warp_tiles
+    one_block = profile("warp_tiled", BM=128, BN=256, BK=8, WM=64, WN=64, TM=16, TN=8, PAD=4)
+    ahead = profile("double_buffered")
+    assert f"does {one_block.tflops:.1f} TFLOPS, `double_buffered` {ahead.tflops:.1f}." in in_warp_tiles
+    assert one_block.measured["registers"] * 256 > 65536 / 2  # one block per SM, and so in double_buffered
+
+
+def test_what_document_003s_kernel_is_busy_with(in_warp_tiles):
+    found = profile("warp_tiled_tm1")
+    busy, slots = _shared_memory(found), issue_slots(found)
+    assert f"its shared memory ({busy}) and its issue slots ({slots}) are about equally busy" in in_warp_tiles
+
+
+def test_requests_and_wavefronts_of_three_kernels(in_warp_tiles):
+    cases = {"X": "warp_tiled", "Y": "warp_tiled_tm1", "Z": "vectorized"}
+    counted = records.counters("ladder").set_index("case")
+    for letter, case in cases.items():
+        row = counted.loc[f"{case} 1024x1024x1024", ["shared_load_requests", "shared_load_wavefronts"]]
+        requests, taken = row / (1024**3 / (32 * 64))
+        line = f"| {letter} | {requests:.0f} | {taken:.0f} |"
+        assert line in in_warp_tiles and f"{letter} `{case}`" in in_warp_tiles.replace(" is `", " `")
+    assert "The compiler makes 10:" in in_warp_tiles and "wavefronts remain 16" in in_warp_tiles
+    tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
+    slow, fast = profile("warp_tiled_tm1"), profile("warp_tiled")
+    per_fma = [each.measured["warp_instructions"] * 32 / 4096**3 for each in (fast, slow)]
+    assert per_fma[1] - per_fma[0] == pytest.approx((10 - 4) / 64, rel=0.01)
+    assert "{:.2f} + 6 / 64 = {:.2f}".format(*per_fma) in in_warp_tiles
+    assert (
+        f"which issues {profile('vectorized').measured['warp_instructions'] * 32 / 4096**3:.2f} as"
+        in in_warp_tiles
+    )
+    clocks = f"issues in {issue_slots(slow)} of the clocks, not {issue_slots(fast).removesuffix(' %')}"
+    assert clocks in in_warp_tiles and "shared memory" in verdict(slow).limiter
+    assert tflops["warp_tiled_tm1"] == min(tflops[case] for case in cases.values())
+
+
+def test_more_warps_do_not_help_warp_tiled(in_warp_tiles):
+    stage = LADDER["warp_tiled"]
+    halves = {**stage.tiles, "WN": 32, "TN": 4}  # two sliders
+    assert not stage.rules(halves)
+    for alone in ({"WM": 64}, {"WN": 32}, {"TM": 4}, {"TN": 4}):
+        assert stage.rules({**stage.tiles, **alone}), "one alone cannot run"
+    measured = {row.tiles: row for row in records.sweep().query("stage == 'warp_tiled'").itertuples()}
+    assert tiles_text(halves) not in measured and tiles_text({**halves, "PAD": 4}) in measured
+    large = measured[tiles_text({**stage.tiles, "BM": 256, "BN": 256})]
+    assert (
+        int(large.registers) == 64
+        and f"BN = 256 keeps 64 results in those registers: {large.tflops:.1f}" in in_warp_tiles
+    )
+    best: dict[int, float] = {}
+    for row in records.sweep().query("stage == 'warp_tiled'").dropna(subset="tflops").itertuples():
+        t = records.parse_tiles(row.tiles)
+        threads = 32 * t["BM"] * t["BN"] // (t["WM"] * t["WN"])
+        warps = occupancy(threads, int(row.registers), int(row.shared_bytes)).warps
+        best[warps] = max(best.get(warps, 0), row.tflops)
+    told = f"the fastest with 32 warps reach {best[32]:.1f} TFLOPS, with 16 warps {best[16]:.1f}"
+    assert told in in_warp_tiles and max(best) == 32
+    assert occupancy(512, 64, 16384).warps == 32 and occupancy(256, 128, 16384).warps == 16
+    reads = (8 + 4) // 4  # of a lane with 8 × 4 results
+    assert 64 // (8 * 4) * reads == 6 and "makes 6 reads for 64 multiply-adds instead of 4" in in_warp_tiles
+
+
+@pytest.fixture
+def in_tensor_cores() -> str:
+    return said_in("tensor_cores")
+
+
+SUSPECTS = ({"BK": 16}, {"PAD": 0}, {})  # X, Y and Z
+
+
+def test_the_lost_labels(in_tensor_cores):
+    found = [profile("wmma", **WMMA | change) for change in SUSPECTS]
+    busy = [verdict(each).busy for each in found]
+    rows = {
+        "Tensor Cores are busy": [100 * each["Tensor Cores"] for each in busy],
+        "shared memory is busy": [100 * each["L1 and shared memory"] for each in busy],
+        "L2 is busy": [100 * each["L2"] for each in busy],
+        "a warp waits for copies": [100 * each.waits["copies"] for each in found],
+        "a warp waits for shared memory": [100 * each.waits["shared memory"] for each in found],
+    }
+    for name, shares in rows.items():
+        assert f"| {name} | " + " | ".join(f"{share:.0f} %" for share in shares) + " |" in in_tensor_cores
+    assert (
+        found[2].tflops == max(each.tflops for each in found)
+        and "`wmma` as it is, the fastest" in in_tensor_cores
+    )
+    assert verdict(found[2]).waiting and "no part of the GPU is busy in 70 %" in in_tensor_cores
+
+
+def test_clocks_of_an_mma(in_tensor_cores):
+    """An mma of 2,048 multiply-adds keeps one of four Tensor Cores busy for 6 clocks, not 4."""
+    row = profile("wmma").measured
+    clocks = row["tensor_pipe"] / 100 * row["clocks"] / (row["mma_instructions"] / (4 * 132))
+    assert row["mma_instructions"] == 4096**3 / (16 * 8 * 16) and 16 * 8 * 16 / 512 == 4
+    assert clocks == pytest.approx(6, abs=0.01)
+    assert "one takes 4 clocks of a Tensor Core; measured are 6." in in_tensor_cores
+    assert 16 * 2 * 6 / 4 == 48 and "16 · 2 · 6 / 4 = 48 clocks" in in_tensor_cores
+    assert 16 * 4096 / 2048 == 32 and "16 · 4,096 / 2,048 = 32 clocks for 32 wavefronts" in in_tensor_cores
+    roofs = records.compute_roofs().set_index("unit")["tflops"]
+    assert f"without any memory, it does {roofs['mma FP16']:.0f} TFLOPS" in in_tensor_cores
+    assert f"`wgmma`, and that does {roofs['wgmma FP16']:.0f}." in in_tensor_cores
+
+
+def test_what_a_step_of_a_warp_takes(in_tensor_cores):
+    assert "| 8 · 4,096 / 512 = **64** | 16 · 4,096 / 512 = **128** |" in in_tensor_cores
+    assert (8 * 4096 / 512, 16 * 4096 / 512) == (64, 128)
+    assert "| 12 · 4 · 2 = **96** | 8 · 4 · 1 = **32** |" in in_tensor_cores
+    assert (12 * 4 * 2, 8 * 4 * 1) == (96, 32)
+
+
+def test_the_third_block(in_tensor_cores):
+    two, three = profile("wmma_fp16_acc_fewer_blocks", **WMMA | {"SPARE": 60}), profile("wmma_fp16_acc")
+    gain = f"{100 * (three.tflops / profile('wmma').tflops - 1):.0f} %"
+    assert f"`wmma_fp16_acc` is {gain} faster than `wmma`" in in_tensor_cores
+    assert f"in one run {three.tflops:.0f} TFLOPS fell to {two.tflops:.0f}." in in_tensor_cores
+
+
+def test_three_moves(in_tensor_cores):
+    """The moves of the text reach what it says, and no other three reach more than the best."""
+    sweep = records.sweep().query("stage == 'wmma'").dropna(subset="tflops")
+    speeds = {tuple(records.parse_tiles(row.tiles).items()): row.tflops for row in sweep.itertuples()}
+    document = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "PAD": 16}
+    path = [{}, {"PAD": 8}, {"PAD": 8, "BK": 64}, {"PAD": 8, "BK": 64, "WN": 64}]
+    told = [f"{speeds[tuple((document | moves).items())]:.0f}" for moves in path]
+    assert (
+        f"16, do {told[0]} TFLOPS" in in_tensor_cores
+        and f"{', '.join(told[1:])} TFLOPS, each" in in_tensor_cores
+    )
+    best = speeds[tuple((document | {"PAD": 8, "BK": 64, "WM": 128}).items())]
+    assert best == max(speeds.values()) and f"set WM to 128 instead: {best:.0f} TFLOPS" in in_tensor_cores
+    beyond = [
+        tiles
+        for tiles, tflops in speeds.items()
+        if tflops > 300 and len(set(tiles) - set(document.items())) <= 3
+    ]
+    assert len(beyond) == 2 and f"the best of all {len(speeds)} that" in in_tensor_cores
+
+
+def test_the_order_of_the_moves(in_tensor_cores):
+    sweep = records.sweep().query("stage == 'wmma'").dropna(subset="tflops")
+    speeds = {tuple(records.parse_tiles(row.tiles).items()): row.tflops for row in sweep.itertuples()}
+    measured = 0
+    for moves in permutations((("PAD", 8), ("BK", 64), ("WN", 64))):
+        tiles = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "PAD": 16}
+        reached = [speeds[tuple(tiles.items())]]
+        for move in moves:
+            tiles.update([move])
+            reached.append(speeds.get(tuple(tiles.items())))
+        if None in reached:
+            continue
+        measured += 1
+        gains = {name: after - before for (name, _), before, after in zip(moves, reached, reached[1:])}
+        assert max(gains, key=gains.get) == "BK"
+        if [name for name, _ in moves] == ["PAD", "WN", "BK"]:
+            assert round(gains["WN"]) == -11 and "WN second, before BK, even loses 11" in in_tensor_cores
+    assert measured == 4 and "in every order that was measured" in in_tensor_cores
+
+
+def test_hunts_for_padding(in_tensor_cores):
+    taken = {(width, pad): wavefronts_of_a_load(width, pad) for width in WIDTHS for pad in PADS}
+    always = [pad for pad in PADS if all(taken[width, pad] == 1 for width in WIDTHS)]
+    assert always == [8, 24, 40, 56] and "Four: 8, 24, 40 and 56" in in_tensor_cores
+    assert taken[16, 0] == 2 and [pad for pad in PADS if taken[16, pad] == 8] == [48]
+    assert "2. 48." in in_tensor_cores
+
+
+def wavefronts_of_a_load(width: int, pad: int) -> int:
+    """Wavefronts of the first 8 rows of a fragment."""
+    return int(re.search(r"(?:eight take|take) (\d) wavefront", draw_rows(width, pad).alt)[1])
+
+
+def test_the_perfect_theft(in_tensor_cores):
+    step = 2.0**-23
+    for stolen, told in (([0.2499] * 16, 4), ([0.9999] + [0.2499] * 15, 4.75)):
+        assert adds(1, [step * each for each in stolen]) == 1
+        assert told - 0.01 < sum(stolen) < told and f"**{told}**" in in_tensor_cores
+    assert adds(1, [0.4999 * step] * 3 + [0.2499 * step] * 13) == 1 and 3 / 2 + 13 / 4 == 4.75
+    assert adds(1, [0.3 * step] * 16) > 1 and 16 * 0.3 == pytest.approx(4.8)
+    assert adds(1, [step / 4] * 16) > 1
+
+
+@pytest.mark.parametrize(
+    ("products", "told"),
+    [
+        ("[0.1 * step] * 15", "There must be 16 products, not 15"),
+        ("[0.1 * step] * 15 + [0]", "Every product must be positive"),
+        ("[0.3 * step] * 16", "caught"),
+        ("[0.1 * step] * 16", "1.60 steps stolen"),
+    ],
+)
+def test_the_theft_says_what_is_against_its_rules(products, told):
+    source = source_of("tensor_cores")
+    cell = source[source.index("step = 2.0**-23") :]
+    cell = cell[: cell.index("# %%")].replace("[0.3 * step] * 16", products)
+    names = {"adds": adds}
+    exec(cell, names)
+    assert told in names["found"]
+
+
+def test_lane_of_an_element(in_tensor_cores):
+    lane = next(lane for lane, elements in held("B").held.items() if (5, 12) in elements)
+    by_columns = {(column, row) for row, column in held("A").held[lane]}
+    assert by_columns == set(held("B").held[lane])
+    assert f"Lane {lane}." in in_tensor_cores
+
+
+def test_how_much_faster(in_tensor_cores):
+    tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
+    cublas = records.ladder().query("dtype == 'fp16' and m == n == k == 4096")["cublas_tflops"].median()
+    times = f"{tflops['wmma'] / tflops['warp_tiled']:.0f} times as fast, and"
+    assert f"{times} {100 * tflops['wmma'] / cublas:.0f} % of cuBLAS." in in_tensor_cores
+    same_run = records.ladder().query("stage == 'wmma' and m == n == k == 4096")["ratio_to_cublas"].item()
+    assert f"302 or 303 TFLOPS, and {100 * same_run:.0f} %: each picture" in in_tensor_cores
+    first = tflops["naive_uncoalesced"]
+    assert f"first kernel did {first:.1f} TFLOPS, this one does {tflops['wmma']:.0f}, on" in in_tensor_cores
+    assert f"some {round(tflops['wmma'] / first, -2):.0f} times" in in_tensor_cores
+
+
+def test_the_parts_of_wmma_are_lines_of_it(in_tensor_cores):
+    text = source_of("tensor_cores")
+    listing = {line.strip() for line in inspect.getsource(b01_wmma).splitlines()}
+    parts = re.findall(r"# ```python\n(.*?)# ```", text, re.DOTALL)
+    assert len(parts) == 3
+    for line in "".join(parts).splitlines():
+        assert line.removeprefix("#").strip() in listing
+
+
+def test_the_three_largest_steps(in_tensor_cores):
+    tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
+    ladder = measured_stages(LADDER_TABLE)
+    steps = {stage.name: tflops[stage.name] / tflops[stage.after] for stage in ladder if stage.after}
+    first, second, third = sorted(steps, key=steps.get, reverse=True)[:3]
+    assert f"`{first}`, {steps[first]:.0f} times:" in in_tensor_cores
+    assert f"`{second}`, {steps[second]:.0f} times:" in in_tensor_cores
+    assert f"`{third}`, {steps[third]:.1f} times:" in in_tensor_cores
+
+
+def test_what_fp16_keeps(in_tensor_cores):
+    with np.errstate(over="ignore"):
+        assert np.float16(65_519) == 65_504 and np.isinf(np.float16(65_520))
+    assert "From 65,520 on a number becomes infinite" in in_tensor_cores
+
+
+def test_powers_of_two_that_rescue_a(in_tensor_cores):
+    A, B = np.random.default_rng(0).random((2, 64, 64))
+    A, B = 1e6 * A, 1e-3 * B
+
+    def error(power):
+        with np.errstate(over="ignore"):
+            halves = [x.astype(np.float16).astype(float) for x in (A / 2.0**power, B)]
+            C = (2.0**power * (halves[0] @ halves[1])).astype(np.float16)
+        return abs(C / (A @ B) - 1).max()
+
+    right = [power for power in range(48) if error(power) < 1e-3]
+    assert right == list(range(4, 36)) and "2⁴ and 2³⁵." in in_tensor_cores
+    assert (
+        2e9 < 2 ** (right[-1] - right[0]) < 2.5e9
+        and "A factor of two billion lies between" in in_tensor_cores
+    )
+
+
+def test_which_stage_beyond_the_documents_brings_the_most(in_tensor_cores):
+    rows = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192)")
+    share = rows.pivot(index="stage", columns="m", values="ratio_to_cublas")
+    share = share.loc[[stage.name for stage in measured_stages(LADDER_TABLE) if stage.dtype == "float16"]]
+    for gain in (share.diff(), share / share.shift()):
+        assert (gain.idxmax() == "wgmma_tma").all() and "`wgmma_tma`: a bigger instruction" in in_tensor_cores
+    assert (share.iloc[-1] > 1).all()
+
+
+def test_how_much_cublas_varies(in_tensor_cores):
+    rows = records.ladder().query("dtype == 'fp16' and m == n == k == 8192")
+    low, high = rows["cublas_tflops"].agg(["min", "max"]).round().astype(int)
+    assert f"cuBLAS did {low} to {high} TFLOPS at 8192³" in in_tensor_cores
+
+
+def test_warp_tiled_has_come_so_far(in_tensor_cores):
+    tflops = records.ladder().query("stage == 'warp_tiled' and m == n == k == 4096")["tflops"].item()
+    assert f"`warp_tiled` has come to {100 * tflops / 66.9:.0f} %" in in_tensor_cores
+
+
+def _best(stage: str, *names: str) -> dict[tuple, float]:
+    """The fastest choice of tiles for each pair of two sizes."""
+    rows = records.sweep().query("stage == @stage").dropna(subset="tflops")
+    sizes = [rows["tiles"].str.extract(rf"\b{name}=(\d+)")[0].astype(int) for name in names]
+    return rows.groupby(sizes)["tflops"].max().to_dict()

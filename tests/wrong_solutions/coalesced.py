@@ -1,0 +1,188 @@
+"""Wrong answers that people really give to the exercises of `coalesced`."""
+
+from tests.wrong_solutions.altering import altered, passing
+
+WRONG = {}
+
+# ---- coalesced ---------------------------------------------------------------------------------------------
+
+INDICES = "col, row = cuda.grid(2)"
+GUARD = "if row < m and col < n:"
+SUM = "acc += A[row, p] * B[p, col]"
+LOOP = f"for p in range(k):\n            {SUM}"
+STORE = """if beta == 0:
+            C[row, col] = alpha * acc
+        else:
+            C[row, col] = alpha * acc + beta * C[row, col]"""
+ROWS_FIRST = """thread = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    row = cuda.blockIdx.y * cuda.blockDim.y + thread % cuda.blockDim.y
+    col = cuda.blockIdx.x * cuda.blockDim.x + thread // cuda.blockDim.y"""
+BLOCKS_DOWN = """row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    col = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x"""
+COURSE_LINES = """row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.y
+    col = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.x"""
+WIDE_ROWS = """row = cuda.blockIdx.y * 32 + cuda.threadIdx.y
+    col = cuda.blockIdx.x * 32 + cuda.threadIdx.x"""
+LISTED_COL = "col = cuda.blockIdx.y * BN + cuda.threadIdx.x"
+FOUR_BY_EIGHT = """row = cuda.blockIdx.y * 8 + cuda.threadIdx.y // 4 * 4 + cuda.threadIdx.x // 8
+    col = cuda.blockIdx.x * 32 + cuda.threadIdx.y % 4 * 8 + cuda.threadIdx.x % 8"""
+ADDED_IN_C = "for p in range(k):\n            C[row, col] += alpha * A[row, p] * B[p, col]"
+SCALED = "C[row, col] = float32(0) if beta == 0 else beta * C[row, col]"
+
+WRONG["coalesced"] = altered(
+    "coalesced",
+    {
+        "v00_unchanged": ("x still counts rows", (INDICES, "row, col = cuda.grid(2)")),
+        "names_and_subscripts_exchanged": (
+            "swapped twice",
+            (GUARD, "if col < m and row < n:"),
+            ("A[row, p] * B[p, col]", "A[col, p] * B[p, row]"),
+            ("C[row, col]", "C[col, row]"),
+        ),
+        "guard_left_behind": ("guard has its sizes swapped", (GUARD, "if col < m and row < n:")),
+        "subscripts_exchanged_and_the_guard_left_behind": (
+            "Your `row` comes from x",
+            (INDICES, "row, col = cuda.grid(2)"),
+            ("A[row, p] * B[p, col]", "A[col, p] * B[p, row]"),
+            ("C[row, col] = alpha * acc\n", "C[col, row] = alpha * acc\n"),
+            (
+                "C[row, col] = alpha * acc + beta * C[row, col]",
+                "C[col, row] = alpha * acc + beta * C[col, row]",
+            ),
+        ),
+        "no_guard_of_columns": ("Only the rows are guarded", (" and col < n", "")),
+        "blocks_still_down_the_rows": ("`blockIdx.x` still counts blocks of rows", (INDICES, BLOCKS_DOWN)),
+        "threads_turned_and_block_sizes_not": ("the grid is not: within", (INDICES, COURSE_LINES)),
+        "rows_apart_by_the_blocks_width": ("lie at wrong distances", (INDICES, WIDE_ROWS)),
+        "listing_of_the_course": (
+            "a size of the block in the course's listing",
+            (INDICES, "row = cuda.blockIdx.x * BM + cuda.threadIdx.y\n    " + LISTED_COL),
+        ),
+        "lines_of_the_course": (
+            "`from lockstep.intrinsics import u32`",
+            ("@cuda.jit", "del u32  # notebook 02 does not import it\n\n\n@cuda.jit"),
+            (INDICES, BLOCKS_DOWN.replace("cuda.blockIdx.x", "u32(cuda.blockIdx.x)")),
+        ),
+        "reads_b_transposed": ("`B`'s indices are swapped", ("B[p, col]", "B[col, p]")),
+        "reads_a_transposed": ("`A`'s indices are swapped", ("A[row, p]", "A[p, row]")),
+        "stores_c_transposed": ("the subscripts of `C` are swapped", ("C[row, col]", "C[col, row]")),
+        "rows_first_within_the_block": ("next row", (INDICES, ROWS_FIRST)),
+        "every_lane_starts_elsewhere": (
+            "at different steps of k",
+            (SUM, "q = (p + col) % k\n            acc += A[row, q] * B[q, col]"),
+        ),
+        "sums_up_in_c": ("in every step of the loop", (LOOP, SCALED), (STORE, ADDED_IN_C)),
+        "reads_c_before_the_test": (
+            "`C` is read although `beta` is 0",
+            ("acc = float32(0)", "acc = float32(0)\n        old = C[row, col]"),
+            ("beta * C[row, col]", "beta * old"),
+        ),
+        "clears_c_first": (
+            "each element of C is stored twice",
+            ("if beta == 0:", "if beta == 0:\n            C[row, col] = 0"),
+        ),
+        "cases_of_beta_exchanged": ("The two cases of `beta` are exchanged", ("beta == 0", "beta != 0")),
+        "loop_along_m": ("The loop ends at `m`", ("range(k)", "range(m)")),
+        "warps_of_4_by_8": ("a warp has 4 rows of C", (INDICES, FOUR_BY_EIGHT)),
+        "reads_c_always": ("0 times NaN", ("if beta == 0:", "if False:")),
+        "alpha_forgotten": ("alpha", ("alpha * acc", "acc")),
+        "loads_b_twice": (
+            "`B` is loaded more often than needed",
+            (SUM, f"if B[p, col] != float32(0):\n                {SUM}"),
+        ),
+    },
+)
+
+# ---- documentation_matmul ----------------------------------------------------------------------------------
+
+INDICES = "j, i = cuda.grid(2)"
+ZERO = "tmp = float32(0)"
+
+WRONG["documentation_matmul"] = altered(
+    "documentation_matmul",
+    {
+        "as_in_the_manual": ("both faults", (INDICES, "i, j = cuda.grid(2)"), (ZERO, "tmp = 0.0")),
+        "only_the_sectors_mended": ("`tmp = 0.0` makes a float64", (ZERO, "tmp = 0.0")),
+        "only_the_float64_mended": ("no float64 is left", (INDICES, "i, j = cuda.grid(2)")),
+        "starts_with_a_whole_number": ("`tmp = 0` makes an integer", (ZERO, "tmp = 0")),
+        "cast_at_the_end": ("only at the end", (ZERO, "tmp = 0.0"), ("= tmp", "= float32(tmp)")),
+        "subscripts_of_a_exchanged": ("A[p, i]", ("A[i, p]", "A[p, i]")),
+        "subscripts_of_b_exchanged": ("B[j, p]", ("B[p, j]", "B[j, p]")),
+        "output_transposed": ("transposed", ("C[i, j]", "C[j, i]")),
+        "guard_not_moved_along": ("guard", ("if i < C.shape[0] and j <", "if j < C.shape[0] and i <")),
+        "the_store_alone_turned": (
+            "Store and loads do not agree",
+            (INDICES, "i, j = cuda.grid(2)"),
+            ("C[i, j]", "C[j, i]"),
+        ),
+        "no_guard": ("The guard is missing", ("if i < C.shape[0] and j < C.shape[1]:", "if True:")),
+        "adds_into_c": ("what was in `C` before", ("tmp +=", "C[i, j] +="), ("C[i, j] = tmp", "pass")),
+        "sums_up_in_c": (
+            "the accumulator is kept in C itself",
+            (ZERO, "C[i, j] = float32(0)"),
+            ("tmp +=", "C[i, j] +="),
+            ("    C[i, j] = tmp\n", "\n"),
+        ),
+        "loop_over_the_rows_of_a": ("loop", ("A.shape[1]", "A.shape[0]")),
+    },
+)
+
+# ---- best_block --------------------------------------------------------------------------------------------
+
+WRONG["best_block"] = passing(
+    "best_block",
+    {
+        "one_row_a_warp": ("one whole row of 32: A 1 + B 4 = 5", "(32, 8)"),
+        "four_rows_a_warp": ("4 rows of 8, and a row of 8 is one sector of B: A 4 + B 1 = 5", "(8, 32)"),
+        "two_columns_a_warp": ("In (2, 128), 128 × 2 of C, a warp is 16 rows of 2", "(2, 128)"),
+        "all_in_a_row": ("each is still one row of 32", "(256, 1)"),
+        "eight_rows_a_warp": ("A 8 + B 1 = 9", "(4, 64)"),
+        "one_column": ("A 32 + B 1 = 33", "(1, 256)"),
+        "the_default_of_the_ladder": ("1,024", "(32, 32)"),
+        "half_of_it": ("128", "(16, 8)"),
+        "one_number": ("two numbers", "256"),
+        "no_whole_shape": ("whole", "(25.6, 10)"),
+    },
+)
+
+# ---- leading_dimension -------------------------------------------------------------------------------------
+
+WIDTH = "-(-columns // 8) * 8"
+RETURNED = "return wide"
+
+WRONG["leading_dimension"] = altered(
+    "leading_dimension",
+    {
+        "next_even_number": ("334", (WIDTH, "columns + columns % 2")),
+        "slice_copied": (
+            "without padding. (If you made a wide array",
+            (RETURNED, "return wide[:, :columns].copy()"),
+        ),
+        "padding_in_front": (
+            "begins 3 floats after the start of a sector",
+            ("wide[:, :columns] = B", "wide[:, -columns:] = B"),
+            (RETURNED, "return wide[:, -columns:]"),
+        ),
+        "every_other_float": (
+            "do not lie side by side",
+            (f"(rows, {WIDTH})", f"(rows, 2 * ({WIDTH}))"),
+            (RETURNED, "wide[:, : 2 * columns : 2] = B\n    return wide[:, : 2 * columns : 2]"),
+        ),
+        "adds_what_stands_over": ("8 minus that", (WIDTH, "columns + columns % 8")),
+        "column_major": ("column-major", (RETURNED, "return np.asfortranarray(wide)")),
+        "always_336": ("336, whatever", (WIDTH, "336")),
+        "rounded_down": ("rounded down", (RETURNED, "return B[:, : columns // 8 * 8].copy()")),
+        "unchanged": ("as it came", (RETURNED, "return B")),
+        "eight_more_for_multiples": ("already", (WIDTH, "columns + 8 - columns % 8")),
+        "double_precision": ("float64", (", np.float32", "")),
+        "reshaped": ("reshape", (RETURNED, "return np.resize(B, wide.shape)")),
+        "rows_padded": (
+            "rows of zeros",
+            (f"(rows, {WIDTH})", "(-(-rows // 8) * 8, columns)"),
+            ("wide[:, :columns]", "wide[:rows]"),
+        ),
+        "whole_lines": ("round up to 32 floats, a whole line", (WIDTH, "-(-columns // 32) * 32")),
+        "as_document_004_pads": ("64 bytes that document 004", (WIDTH, "-(-columns // 16) * 16")),
+        "a_line_of_128_floats": ("wider than necessary", (WIDTH, "-(-columns // 128) * 128")),
+    },
+)

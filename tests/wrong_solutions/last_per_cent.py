@@ -1,0 +1,333 @@
+"""Wrong answers that people really give to the exercises of `last_per_cent`."""
+
+from tests.wrong_solutions.altering import altered, returning
+
+# ---- last_wave ---------------------------------------------------------------------------------------------
+
+TILES, WAVES = "tiles = -(-m // BM) * -(-n // BN)", "waves = -(-tiles // 132)"
+LAST = "return tiles, waves, tiles - (waves - 1) * 132"
+LAST_WAVE = altered(
+    "last_wave",
+    {
+        "tiles_rounded_down": ("round up", (TILES, "tiles = (m // BM) * (n // BN)")),
+        "swapped": ("BM and BN are swapped", (TILES, "tiles = -(-m // BN) * -(-n // BM)")),
+        "quotient_rounded": ("round up the whole quotient", (TILES, "tiles = -(-m * n // (BM * BN))")),
+        "waves_rounded_down": ("The last wave is a wave", (LAST, "return tiles, tiles // 132, 0")),
+        "one_too_many": ("One wave too many", (LAST, "return tiles, tiles // 132 + 1, 0")),
+        "a_fraction": ("whole", (LAST, "return tiles, tiles / 132, 0")),
+        "none_in_a_full_one": ("it has 132 tiles, not 0", (LAST, "return tiles, waves, tiles % 132")),
+        "empty_places": ("places that stay empty", (LAST, "return tiles, waves, -tiles % 132")),
+        "shared_evenly": ("shared all tiles out evenly", (LAST, "return tiles, waves, tiles // waves")),
+        "results": ("not tiles but results", (TILES, "tiles = m * n")),
+    },
+)
+
+# ---- persistent_loop ---------------------------------------------------------------------------------------
+
+BEGIN, NEXT = "tile = cuda.blockIdx.x", "tile += cuda.gridDim.x"
+ACC = "acc = float32(0)\n        for"
+STORED_TILE = "        if row < m and col < n:\n            C[row, col] = acc\n"
+ADD_STEP = "            acc = add_products(acc, As, Bs, row, col, k0, m, n, k, A, B)\n"
+PERSISTENT_LOOP = altered(
+    "persistent_loop",
+    {
+        "leaves_before_the_barrier": (
+            "A thread that leaves the loop",
+            (
+                "        acc = float32(0)\n",
+                "        if row >= m or col >= n:\n            break\n        acc = float32(0)\n",
+            ),
+        ),
+        "every_block_all_tiles": ("Every block computes all tiles", (BEGIN, "tile = 0"), (NEXT, "tile += 1")),
+        "in_float64": ("`acc = 0` makes an integer", ("acc = float32(0)", "acc = 0")),
+        "next_is_one_further": ("by the number of blocks", (NEXT, "tile += 1")),
+        "one_tile_only": ("computes one tile and ends", (NEXT, "tile = count")),
+        "sum_goes_on": (
+            "must begin at 0 in every tile",
+            (f"{BEGIN}\n", f"{BEGIN}\n    acc = float32(0)\n"),
+            (f"        {ACC}", "        for"),
+        ),
+        "down_the_columns": (
+            "Does a tile's number lead to its place",
+            (
+                "tile // tile_cols * 8 + y, tile % tile_cols * 8",
+                "tile % tile_cols * 8 + y, tile // tile_cols * 8",
+            ),
+        ),
+        "columns_rounded_down": ("round the number of tiles up", ("(n + 7) // 8", "n // 8")),
+        "no_bounds_check": ("but C has", ("if row < m and col < n:", "if True:")),
+        "elements_for_tiles": (
+            "8 elements wide and high",
+            (
+                "tile // tile_cols * 8 + y, tile % tile_cols * 8 + x",
+                "tile // tile_cols + y, tile % tile_cols + x",
+            ),
+        ),
+        "adds_to_c": ("C is read", ("C[row, col] = acc", "C[row, col] += acc")),
+        "stored_in_each_step": (
+            "inside the loop over k",
+            (STORED_TILE, ""),
+            (ADD_STEP, f"{ADD_STEP}            if row < m and col < n:\n                C[row, col] = acc\n"),
+        ),
+        "in_float64_by_a_point": ("`acc = 0.0` makes a float64", ("acc = float32(0)", "acc = 0.0")),
+        "by_132": ("it goes on by 132", (NEXT, "tile += 132")),
+        "k_in_eighths": ("`k0` must go on by 8, not by 1", ("range(0, k, 8)", "range(k // 8)")),
+        "k_in_eighths_rounded_up": ("from k0 = 0 in steps of 8", ("range(0, k, 8)", "range((k + 7) // 8)")),
+        "every_k": ("again and again", ("range(0, k, 8)", "range(k)")),
+        "whole_eights_only": (
+            "The last steps along k are missing",
+            ("range(0, k, 8)", "range(0, k // 8 * 8, 8)"),
+        ),
+        "x_and_y_swapped": (
+            "x and y are swapped",
+            ("* 8 + y, tile", "* 8 + x, tile"),
+            ("tile % tile_cols * 8 + x", "tile % tile_cols * 8 + y"),
+        ),
+        "added_to_itself": ("not `+=`", ("acc = add_products", "acc += add_products")),
+        "sum_lost": ("what it returns is lost", ("acc = add_products", "add_products")),
+    },
+)
+
+# ---- best_width --------------------------------------------------------------------------------------------
+
+COST = "return -(-tiles // 132) * STEP[BN]"
+BEST_WIDTH = altered(
+    "best_width",
+    {
+        "fewest_waves": ("fewest waves", (COST, "return -(-tiles // 132)")),
+        "tiles_for_waves": ("counts tiles, not waves", (COST, "return tiles * STEP[BN]")),
+        "rounded_down": ("rounded down", (COST, "return tiles // 132 * STEP[BN]")),
+        "shortest_step": ("whose step is shortest", (COST, "return STEP[BN]")),
+        "fullest": ("fullest last wave", (COST, "return -tiles / (-(-tiles // 132) * 132)")),
+        "longest": ("not `max`", ("min(STEP", "max(STEP")),
+        "square_tiles": ("Tiles are 128 rows high", ("-(-m // 128)", "-(-m // BN)")),
+        "rows_rounded_down": ("`m / 128` is rounded down", ("-(-m // 128)", "(m // 128)")),
+        "columns_rounded_down": ("`n / BN` is rounded down", ("-(-n // BN)", "(n // BN)")),
+        "rounded_once": (
+            "Round `m / 128` and `n / BN` up one by one",
+            ("-(-m // 128) * -(-n // BN)", "-(-m * n // (128 * BN))"),
+        ),
+        "swapped": ("m and n are swapped", ("-(-m // 128) * -(-n // BN)", "-(-n // 128) * -(-m // BN)")),
+        "one_wave_too_many": ("One wave too many", ("-(-tiles // 132)", "(tiles // 132 + 1)")),
+    },
+)
+BEST_WIDTH |= returning(
+    "best_width", {"always": ("always the widest", "256"), "time": ("one of the widths", "1.0")}
+)
+
+# ---- last_arrival ------------------------------------------------------------------------------------------
+
+STORE = "    partials[part, row, col] = acc\n"
+FENCE, BARRIER = (
+    "    cuda.threadfence()\n    cuda.syncthreads()\n    if x",
+    "    cuda.syncthreads()\n    if before",
+)
+SECOND_FENCE = "        cuda.threadfence()\n"
+ONE, LAST_ONE = "    if x == 0 and y == 0:\n        before", "if before[0] == parts - 1:"
+ADD, SUM = "cuda.atomic.add(done, (cuda.blockIdx.y, cuda.blockIdx.x), 1)", "total = float32(0)\n"
+DONE = "done[cuda.blockIdx.y, cuda.blockIdx.x]"
+LAST_ARRIVAL = altered(
+    "last_arrival",
+    {
+        "no_fence": ("without `cuda.threadfence()`", (FENCE, "    cuda.syncthreads()\n    if x")),
+        "no_barrier_before_the_count": ("and only then count", (FENCE, "    cuda.threadfence()\n    if x")),
+        "no_barrier_after_the_count": ("may not have written it", (BARRIER, "    if before")),
+        "all_threads_count": ("let one thread count", (ONE, "    if True:\n        before")),
+        "counts_first": (
+            "counted before it is stored",
+            (STORE, ""),
+            (BARRIER, f"{STORE}    cuda.threadfence()\n{BARRIER}"),
+        ),
+        "the_count_after": ("*before* it adds", (LAST_ONE, "if before[0] == parts:")),
+        "not_atomic": ("one step", (ADD, f"{DONE}\n        {DONE} += 1")),
+        "the_last_part": (
+            "One block reads the parts of others",
+            (LAST_ONE, "if part == parts - 1:"),
+            (ADD, "0"),
+        ),
+        "own_part_first": (
+            "in the order of k",
+            (SUM, "total = acc\n"),
+            ("            total +=", "            if p != part:\n                total +="),
+        ),
+        "own_part_twice": ("added twice", (SUM, "total = acc\n")),
+        "own_part_missing": ("own part is missing", ("range(parts)", "range(parts - 1)")),
+        "one_part": ("one part only", ("C[row, col] = total", "C[row, col] = acc")),
+        "all_into_c": (
+            "a place of its own",
+            (STORE, "    C[row, col] += acc\n"),
+            ("        C[row, col] = total\n", ""),
+        ),
+        "atomically_into_c": (
+            "straight into C",
+            (STORE, "    cuda.atomic.add(C, (row, col), acc)\n"),
+            ("        C[row, col] = total\n", ""),
+        ),
+        "another_tiles_parts": ("parts of another", ("partials[p, row, col]", "partials[p, col, row]")),
+        "every_block_resets": (
+            "may still count",
+            (f"        if x == 0 and y == 0:\n            {DONE} = 0\n", ""),
+            (
+                "    if before[0] == parts",
+                f"    if part != 0:\n        {DONE} = 0\n    if before[0] == parts",
+            ),
+        ),
+        "always_the_last_part": ("does not depend on the count", (LAST_ONE, "if part == parts - 1:")),
+        "always_the_first_part": ("not the one that counted last", (LAST_ONE, "if part == 0:")),
+        "no_second_fence": ("The second fence is missing", (SECOND_FENCE, "")),
+        "in_float64": ("`total = 0.0` makes a float64", (SUM, "total = 0.0\n")),
+        "from_the_last": ("from the last to the first", ("range(parts)", "range(parts - 1, -1, -1)")),
+        "sum_in_c": (
+            "C is stored more than once",
+            (SUM, "C[row, col] = 0\n"),
+            (
+                "total += partials[p, row, col]\n        C[row, col] = total",
+                "C[row, col] += partials[p, row, col]",
+            ),
+        ),
+        "place_swapped": (
+            "Row and column of `done` are swapped",
+            ("cuda.blockIdx.y, cuda.blockIdx.x", "cuda.blockIdx.x, cuda.blockIdx.y"),
+        ),
+        "counts_left": ("set `done` back to 0", (f"{DONE} = 0", "pass")),
+        "waits": (
+            "A block waits here",
+            (LAST_ONE, f"while {ADD.replace(', 1)', ', 0)')} < parts:\n        pass\n    if part == 0:"),
+        ),
+    },
+)
+
+# ---- stream_k_parts ----------------------------------------------------------------------------------------
+
+RANGE = "at, stop = tiles * steps * block // blocks, tiles * steps * (block + 1) // blocks"
+END, PART = "end = min(steps, first + stop - at)", "parts.append((tile, first, end))"
+STREAM_K_PARTS = altered(
+    "stream_k_parts",
+    {
+        "remainder_lost": (
+            "The remainder is lost",
+            (RANGE, "each = tiles * steps // blocks\n    at, stop = block * each, (block + 1) * each"),
+        ),
+        "rounded_up": (
+            "rounded-up number of steps",
+            (
+                RANGE,
+                "total, each = tiles * steps, -(-tiles * steps // blocks)\n"
+                "    at, stop = min(block * each, total), min((block + 1) * each, total)",
+            ),
+        ),
+        "not_cut": ("must be cut there", (END, "end = first + stop - at")),
+        "counted_on": (
+            "Steps are counted within their tile",
+            (PART, "parts.append((tile, tile * steps + first, tile * steps + end))"),
+        ),
+        "last_included": ("one past the part's last step", (PART, "parts.append((tile, first, end - 1))")),
+        "how_many": ("not how many steps", (PART, "parts.append((tile, first, end - first))")),
+        "first_tile_only": ("Only the first tile", ("while at < stop:", "if at < stop:")),
+        "remainder_for_the_end": ("not at 0", (PART, "parts.append((tile, first, end % steps))")),
+        "divided_by_tiles": ("is in tile `at // steps`", ("at // steps, at", "at // tiles, at")),
+        "pairs": ("must be a triple", (PART, "parts.append((tile, first))")),
+    },
+)
+STREAM_K_PARTS |= returning(
+    "stream_k_parts",
+    {
+        "empty_part_at_the_end": (
+            "a part without steps",
+            "(lambda at, stop: [(t, max(at - t * steps, 0), min(stop - t * steps, steps)) "
+            "for t in range(at // steps, min(stop // steps, tiles - 1) + 1)])"
+            "(tiles * steps * block // blocks, tiles * steps * (block + 1) // blocks)",
+        ),
+        "first_part_always": (
+            "even if the range is empty",
+            "(lambda at, stop: [(at // steps, at % steps, min(steps, at % steps + stop - at))])"
+            "(tiles * steps * block // blocks, tiles * steps * (block + 1) // blocks)",
+        ),
+        "whole_tiles": ("whole tiles", "[(t, 0, steps) for t in range(block, tiles, blocks)]"),
+        "split_k": (
+            "That is split-K",
+            "[(t, steps * block // blocks, steps * (block + 1) // blocks) for t in range(tiles)]",
+        ),
+    },
+)
+
+# ---- fused_epilogue ----------------------------------------------------------------------------------------
+
+COLUMN, EXTRA = "if col < n:\n            extra", "extra = bias[col]"
+STORED = "C[row0 + i, col] = max(acc[i] + extra, float32(0))"
+ROWS = "for i in range(TM):\n                if row0 + i < m:\n                    C"
+
+FUSED_EPILOGUE = altered(
+    "fused_epilogue",
+    {
+        "product_alone": ("Neither bias nor ReLU", (STORED, "C[row0 + i, col] = acc[i]")),
+        "relu_too_early": (
+            "ReLU comes too early",
+            (STORED, "C[row0 + i, col] = max(acc[i], float32(0)) + extra"),
+        ),
+        "relu_forgotten": ("ReLU is missing", (STORED, "C[row0 + i, col] = acc[i] + extra")),
+        "bias_forgotten": ("no bias is added", ("acc[i] + extra", "acc[i]")),
+        "smaller_one": ("clears the positive ones", ("= max(", "= min(")),
+        "absolute_value": ("lose their sign", (STORED, "C[row0 + i, col] = abs(acc[i] + extra)")),
+        "bias_subtracted": ("subtracted", ("acc[i] + extra", "acc[i] - extra")),
+        "bias_multiplied": ("multiplied", ("acc[i] + extra", "acc[i] * extra")),
+        "bias_in_every_step": (
+            "each step along k",
+            (
+                "                    acc[i] += A[row0 + i, p] * b",
+                "                    acc[i] += A[row0 + i, p] * b + (bias[col] if col < n else float32(0))",
+            ),
+            ("acc[i] + extra", "acc[i]"),
+        ),
+        "first_bias_for_all": ("bias of column 0", (EXTRA, "extra = bias[0]")),
+        "bias_of_the_thread": ("first block's columns", (EXTRA, "extra = bias[cuda.threadIdx.x]")),
+        "bias_of_the_row": (
+            "indexed by the row",
+            (EXTRA, "extra = bias[min(row0, n - 1)]"),
+            ("acc[i] + extra", "acc[i] + bias[min(row0 + i, n - 1)]"),
+        ),
+        "one_result_only": (
+            "loop over `i`",
+            (ROWS, "for i in range(1):\n                if row0 + i < m:\n                    C"),
+        ),
+        "rows_apart": (
+            "belongs in row `row0 + i`",
+            (
+                "row0 + i < m:\n                    C[row0 + i",
+                "row0 + i * TM < m:\n                    C[row0 + i * TM",
+            ),
+        ),
+        "positive_ones_only": (
+            "Only positive results are stored",
+            (STORED, "if acc[i] + extra > 0:\n                        C[row0 + i, col] = acc[i] + extra"),
+        ),
+        "column_not_guarded": (
+            "Columns from n on",
+            (COLUMN, "if True:\n            extra"),
+            (EXTRA, "extra = bias[min(col, n - 1)]"),
+        ),
+        "second_pass": (
+            "stored and read again",
+            (
+                STORED,
+                "C[row0 + i, col] = acc[i]\n                    "
+                "C[row0 + i, col] = max(C[row0 + i, col] + extra, float32(0))",
+            ),
+        ),
+        "stored_twice": (
+            "stored more than once",
+            (STORED, f"C[row0 + i, col] = acc[i]\n                    {STORED}"),
+        ),
+        "bias_read_again_and_again": ("again and again", ("acc[i] + extra", "acc[i] + bias[col]")),
+        "in_float64": ("float32(0)", ("acc[i] + extra, float32(0)", "np.float64(acc[i]) + extra, 0.0")),
+    },
+)
+
+WRONG = {
+    "last_wave": LAST_WAVE,
+    "persistent_loop": PERSISTENT_LOOP,
+    "best_width": BEST_WIDTH,
+    "last_arrival": LAST_ARRIVAL,
+    "stream_k_parts": STREAM_K_PARTS,
+    "fused_epilogue": FUSED_EPILOGUE,
+}

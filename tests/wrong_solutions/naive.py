@@ -1,0 +1,264 @@
+"""Wrong answers that people really give to the exercises of `naive`."""
+
+from tests.wrong_solutions.altering import altered, passing, returning
+
+WRONG = {}
+
+# ---- naive -------------------------------------------------------------------------------------------------
+
+GUARD = "if row < m and col < n:"
+LOOP = """for p in range(k):
+            acc += A[row, p] * B[p, col]"""
+STORE = """if beta == 0:
+            C[row, col] = alpha * acc
+        else:
+            C[row, col] = alpha * acc + beta * C[row, col]"""
+BODY = f"{GUARD}\n        acc = float32(0)\n        {LOOP}\n        {STORE}"
+STORE_GUARDED = f"""acc = float32(0)
+    for p in range(k):
+        acc += A[row, p] * B[p, col]
+    {GUARD}
+        {STORE}"""
+ROW_BY_ROW = """if row < m and col == 0:
+        for j in range(n):
+            acc = float32(0)
+            for p in range(k):
+                acc += A[row, p] * B[p, j]
+            if beta == 0:
+                C[row, j] = alpha * acc
+            else:
+                C[row, j] = alpha * acc + beta * C[row, j]"""
+ADDED_IN_C = "for p in range(k):\n            C[row, col] += alpha * A[row, p] * B[p, col]"
+SCALED = (
+    "if beta == 0:\n            C[row, col] = 0\n        else:\n            C[row, col] = beta * C[row, col]"
+)
+
+WRONG["naive"] = altered(
+    "naive",
+    {
+        "either_is_enough": ("`or` in the guard", (" and ", " or ")),
+        "no_guard": ("There is no guard", (GUARD, "if True:")),
+        "sizes_exchanged_in_the_guard": (
+            "The guard has its sizes swapped",
+            (GUARD, "if row < n and col < m:"),
+        ),
+        "guard_one_too_far": ("`<=` where `<` is meant", (GUARD, "if row <= m and col <= n:")),
+        "only_rows_guarded": ("Only the rows are guarded", (" and col < n", "")),
+        "adds_into_c": ("Does something add into `C`", (LOOP, ADDED_IN_C), (STORE, "")),
+        "right_sum_in_memory": ("times for", (LOOP, SCALED), (STORE, ADDED_IN_C)),
+        "stores_beta_times_c_early": (
+            "the first time too early",
+            (LOOP, f"{SCALED}\n        {LOOP}"),
+            (STORE, "C[row, col] += alpha * acc"),
+        ),
+        "no_alpha_where_beta_is_0": (
+            "`alpha` is missing where `beta` is 0",
+            (
+                "beta == 0:\n            C[row, col] = alpha * acc",
+                "beta == 0:\n            C[row, col] = acc",
+            ),
+        ),
+        "a_slice_of_a_number": ("`acc += ...` if acc is one number", ("acc +=", "acc[:] +=")),
+        "an_array_of_numpy": ("One sum is one number", ("acc = float32(0)", "acc = np.zeros(1)")),
+        "a_product_of_numpy": ("write the loops", (LOOP, "acc += np.dot(A[row, :k], B[:k, col])")),
+        "alpha_twice": ("`alpha` is applied twice", ("+= A", "+= alpha * A")),
+        "reads_c_always": ("0 times NaN is NaN", ("if beta == 0:", "if False:")),
+        "reads_c_in_vain": (
+            "what was loaded is never used",
+            (GUARD, f"{GUARD}\n        old = C[row, col]"),
+            ("beta * C[row, col]", "beta * old"),
+        ),
+        "row_from_y": ("x runs over the rows", ("row, col = cuda.grid", "col, row = cuda.grid")),
+        "sizes_from_the_shape": (
+            "not from `.shape`",
+            (GUARD, "if row < C.shape[0] and col < C.shape[1]:"),
+            ("range(k)", "range(A.shape[1])"),
+        ),
+        "no_alpha": ("`alpha` is missing", ("alpha * acc", "acc")),
+        "no_beta": ("`beta * C` is missing", (STORE, "C[row, col] = alpha * acc")),
+        "old_c_without_beta": ("as it is, without `beta`", ("beta * C[row, col]", "C[row, col]")),
+        "adds_for_multiplies": ("A and B are added", ("A[row, p] * B", "A[row, p] + B")),
+        "neither": ("`alpha` and `beta * C` are both missing", (STORE, "C[row, col] = acc")),
+        "alpha_times_everything": (
+            "`alpha` multiplies everything",
+            ("acc = float32(0)", "acc = float32(0) if beta == 0 else beta * C[row, col]"),
+            (STORE, "C[row, col] = alpha * acc"),
+        ),
+        "overwrites_the_sum": ("Only the last product", ("acc +=", "acc =")),
+        "b_transposed": ("`B`'s indices are swapped", ("B[p, col]", "B[col, p]")),
+        "stores_inside_the_loop": (
+            "With k = 0",
+            (
+                STORE,
+                "    if p == k - 1:\n                C[row, col] = alpha * acc if beta == 0 else "
+                "alpha * acc + beta * C[row, col]",
+            ),
+        ),
+        "starts_with_the_first_product": (
+            "With k = 0 there are no products",
+            ("acc = float32(0)", "acc = A[row, 0] * B[0, col]"),
+            ("range(k)", "range(1, k)"),
+        ),
+        "loads_a_twice": (
+            "is loaded",
+            ("            acc +=", "            if A[row, p] != 0:\n                acc +="),
+        ),
+        "other_arguments": (
+            "must take (m, n, k, alpha, A, B, beta, C)",
+            ("m, n, k, alpha, A, B, beta, C", "A, B, C"),
+        ),
+        "one_step_too_many": ("one step too far", ("range(k)", "range(k + 1)")),
+        "tied_by_bits": ("Between two comparisons write `and`", (GUARD, "if row < m & col < n:")),
+        "else_of_the_guard": (
+            "The guard's `else` stores",
+            (STORE, f"{STORE}\n    else:\n        C[row, col] = 0"),
+        ),
+        "positive_beta_only": (
+            "a negative `beta` on the side of 0",
+            (STORE, "C[row, col] = alpha * acc + beta * C[row, col] if beta > 0 else alpha * acc"),
+        ),
+        "beta_times_the_new_c": (
+            "`beta` multiplies the new `C`",
+            (
+                STORE,
+                "C[row, col] = alpha * acc\n        if beta != 0:\n            "
+                "C[row, col] += beta * C[row, col]",
+            ),
+        ),
+        "guard_the_wrong_way_round": ("pass the guard", ("<", ">")),
+        "keeps_c_without_beta": (
+            "keeps the old `C`",
+            (STORE, "C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else C[row, col]"),
+        ),
+        "numbers_within_a_block": (
+            "`blockIdx` is missing",
+            ("cuda.grid(2)", "cuda.threadIdx.x, cuda.threadIdx.y"),
+        ),
+        "numbers_along_x_alone": (
+            "counts along x alone",
+            ("row, col = cuda.grid(2)", "i = cuda.grid(1)\n    row = i // n\n    col = i % n"),
+        ),
+        "loop_along_n": ("The loop ends at `n`", ("range(k)", "range(n)")),
+        "loop_along_m": ("The loop ends at `m`", ("range(k)", "range(m)")),
+        "stores_in_every_step": (
+            "inside the loop, and each time `beta`",
+            (LOOP, f"{LOOP}\n            C[row, col] = alpha * acc + (beta * C[row, col] if beta else 0)"),
+            (STORE, "pass"),
+        ),
+        "beta_times_the_sum": ("in place of the old `C`", ("beta * C[row, col]", "beta * acc")),
+        "last_row_left_out": ("keeps the last row out", ("row < m", "row < m - 1")),
+        "last_column_left_out": ("keeps the last column out", ("col < n", "col < n - 1")),
+        "last_of_both_left_out": (
+            "the last row and the last column out",
+            (GUARD, "if row < m - 1 and col < n - 1:"),
+        ),
+        "only_the_store_guarded": ("put the loop inside the guard", (BODY, STORE_GUARDED)),
+        "a_generator": ("write a loop", (LOOP, "acc = sum(A[row, p] * B[p, col] for p in range(k))")),
+        "a_thread_per_row": ("One thread, one element", (BODY, ROW_BY_ROW)),
+        "all_of_c": ("overwrite all of `C`", (GUARD, f"C[:] = 0\n    {GUARD}")),
+        "a_slip_of_the_pen": ("The name j is not defined", ("B[p, col]", "B[p, j]")),
+    },
+)
+
+# ---- naive_loads -------------------------------------------------------------------------------------------
+
+WRONG["naive_loads"] = returning(
+    "naive_loads",
+    {
+        "of_one_thread": ("one thread loads", "2 * k"),
+        "of_one_matrix": ("A alone", "m * n * k"),
+        "c_counted_in": ("counts C too", "2 * m * n * k + m * n"),
+        "in_bytes": ("Those are bytes", "8 * m * n * k"),
+        "each_element_once": ("each thread issues its own loads", "m * k + k * n"),
+        "one_step": ("The loop has k steps", "2 * m * n"),
+        "requests": ("warps' requests", "2 * m * n * k // 32"),
+        "sectors": ("Those are sectors", "33 * m * n * k // 32"),
+        "a_cube": ("whatever `m` and `k` are", "2 * n**3"),
+        "no_columns": ("whatever `n` is", "2 * m * k"),
+        "in_warps": ("a float", "2 * m * n * k / 32"),
+    },
+)
+
+# ---- naive_sectors -----------------------------------------------------------------------------------------
+
+WRONG["naive_sectors"] = passing(
+    "naive_sectors",
+    {
+        "of_32_by_32_blocks": ("right for blocks of 32 × 32", "A=32, B=1, C=32"),
+        "columns_apart": ("16 bytes", "A=8, B=4, C=8"),
+        "c_lane_by_lane": ("share a sector", "A=8, B=1, C=32"),
+        "b_lane_by_lane": ("only 4 columns", "A=8, B=32, C=8"),
+        "as_if_coalesced": ("*side by side*", "A=4, B=4, C=4"),
+        "bytes": ("Those are bytes", "A=256, B=16, C=256"),
+        "exchanged": ("A and B are swapped", "A=1, B=8, C=8"),
+        "one_each": ("1 is right for B only", "A=1, B=1, C=1"),
+        "a_wrong": ("A is not right", "A=4, B=1, C=8"),
+        "b_wrong": ("B is not right", "A=8, B=8, C=8"),
+        "c_wrong": ("C is not right", "A=8, B=1, C=4"),
+        "x_along_columns": ("has x along the columns", "A=4, B=1, C=4"),
+        "two_wrong": ("A and C are not right", "A=4, B=1, C=5"),
+        "as_text": ("whole number", 'A="8", B="1", C="8"'),
+    },
+)
+
+# ---- naive_counts ------------------------------------------------------------------------------------------
+
+REQUESTS, SECTORS = "2 * m * n * k // 32", "33 * m * n * k // 32"
+
+WRONG["naive_counts"] = altered(
+    "naive_counts",
+    {
+        "elements": ("Those are elements", (REQUESTS, "2 * m * n * k")),
+        "one_matrix": ("requests for one matrix", (REQUESTS, "m * n * k // 32")),
+        "requests_of_one_step": ("one step of the loop", (REQUESTS, "2 * m * n // 32")),
+        "requests_for_c": ("stores of C are counted in", (REQUESTS, f"{REQUESTS} + m * n // 32")),
+        "sectors_of_threads": ("for each *thread*", (SECTORS, "33 * m * n * k")),
+        "sectors_of_a": ("of A alone", (SECTORS, "m * n * k")),
+        "no_broadcast": ("32 sectors for B", (SECTORS, "2 * m * n * k")),
+        "requests_of_one_warp": ("requests of one warp", (REQUESTS, "2 * k")),
+        "sectors_of_one_warp": ("sectors of one warp", (SECTORS, "33 * k")),
+        "requests_of_blocks": ("counts blocks for warps", (REQUESTS, "2 * k * (m * n // 1024)")),
+        "sectors_of_blocks": ("33 sectors for a block", (SECTORS, "33 * k * (m * n // 1024)")),
+        "saved_by_l1": ("L1 still holds it", (SECTORS, "5 * m * n * k // 32")),
+        "of_flat_blocks": ("as in blocks of 8 × 32", (SECTORS, "9 * m * n * k // 32")),
+        "one_number": ("two numbers", (f"{REQUESTS}, {SECTORS}", SECTORS)),
+        "true_division": ("a float", (SECTORS, "33 * m * n * k / 31")),
+        "a_cube": ("whatever `m` and `k` are", (REQUESTS, "2 * n**3 // 32")),
+        "sectors_without_k": ("whatever `k` is", (SECTORS, "33 * m * n * n // 32")),
+        "swapped": ("The two are swapped", (f"{REQUESTS}, {SECTORS}", f"{SECTORS}, {REQUESTS}")),
+    },
+)
+
+# ---- no_float64 --------------------------------------------------------------------------------------------
+
+ZERO = "acc = float32(0)"
+STORE = "C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc"
+CAST = f"total = float32(acc)\n        {STORE.replace('acc', 'total')}"
+ONE_TIMES = "C[row, col] = {0} * alpha * acc + beta * C[row, col] if beta != 0 else {0} * alpha * acc"
+
+WRONG["no_float64"] = altered(
+    "no_float64",
+    {
+        "as_it_was": ("a literal with a point", (ZERO, "acc = 0.0"), (STORE, ONE_TIMES.format("1.0"))),
+        "an_integer_zero": ("makes an integer", (ZERO, "acc = 0")),
+        "cast_at_the_end": ("only at the end", (ZERO, "acc = 0.0"), (STORE, CAST)),
+        "an_integer_factor": ("The whole number `1`", (STORE, ONE_TIMES.format("1"))),
+        "one_of_the_two": ("The literal `1.0`", (STORE, ONE_TIMES.format("1.0"))),
+        "an_annotation": ("Numba ignores annotations", (ZERO, "acc: float32 = 0.0")),
+        "an_array_of_numpy": ("One sum is one number", (ZERO, "acc = np.zeros(1, np.float32)")),
+        "float64_by_name": ("float64 by name", (ZERO, "acc = float64(0)")),
+        "half_precision": (
+            "float16 instead",
+            (ZERO, "acc = np.float16(0)"),
+            ("A[row, p] * B[p, col]", "np.float16(A[row, p]) * np.float16(B[p, col])"),
+            (STORE, CAST),
+        ),
+        "first_product_before_the_loop": (
+            "With k = 0 there are no products",
+            (ZERO, "acc = A[row, 0] * B[0, col]"),
+            ("range(k)", "range(1, k)"),
+        ),
+        "shortened_too_far": ("`beta * C` is missing", (STORE, "C[row, col] = alpha * acc")),
+        "shortened_too_far_as_well": ("0 times NaN is NaN", (" if beta != 0 else alpha * acc", "")),
+    },
+)

@@ -1,0 +1,291 @@
+"""Wrong answers that people really give to the exercises of `vectorized_access`."""
+
+from tests.wrong_solutions.altering import Wrong, altered, passing
+
+LOOP = "for i in range(0, BM, ROWS):"
+GROUP = "r, c = i + tid // (BK // 4), tid % (BK // 4) * 4"
+COPY = "store4(out, (r, c), load4(A, (r, c)))"
+
+
+def four_at_once() -> dict[str, Wrong]:
+    one_by_one = "for e in range(4):\n                out[r, c + e] = "
+    mistakes = {
+        "sizes_of_the_array": (
+            "A's rows are longer than the tile",
+            ("tid // (BK // 4), tid % (BK // 4)", "tid // (A.shape[1] // 4), tid % (A.shape[1] // 4)"),
+        ),
+        "divided_by_bk": (
+            "divide by `BK // 4`",
+            ("ROWS = THREADS // (BK // 4)", "ROWS = THREADS // BK"),
+            (GROUP, "r, c = i + tid // BK, tid % BK * 4"),
+        ),
+        "row_and_column_swapped": (
+            "are swapped",
+            (GROUP, "r, c = i + tid % (BK // 4), tid // (BK // 4) * 4"),
+        ),
+        "index_as_a_list": ("an index is a tuple", ("load4(A, (r, c))", "load4(A, [r, c])")),
+        "column_not_times_four": ("multiplied by 4", (GROUP, GROUP.removesuffix(" * 4"))),
+        "index_in_two_arguments": ("an index is one argument", ("load4(A, (r, c))", "load4(A, r, c)")),
+        "four_scalars": ("A is read one float at a time", (COPY, f"{one_by_one}A[r, c + e]")),
+        "stored_one_by_one": (
+            "out is written one float at a time",
+            (COPY, f"v = load4(A, (r, c))\n            {one_by_one}v[e]"),
+        ),
+        "lanes_down_a_column": (
+            "does not lie side by side",
+            (LOOP, "for group in range(tid, BM * BK // 4, THREADS):"),
+            (GROUP, "r, c = group % BM, group // BM * 4"),
+        ),
+        "rounds_overlap": (
+            "passes overlap",
+            (LOOP, "for i in range(0, BM - ROWS + 1, THREADS // BK):"),
+        ),
+        "one_round": ("Only the first pass", (LOOP, "for i in range(0, min(1, BM - tid // (BK // 4))):")),
+        "goes_on_by_the_threads": (
+            "it goes on by `THREADS` rows",
+            (LOOP, "for i in range(tid // (BK // 4), BM, THREADS):"),
+            ("r, c = i + tid // (BK // 4),", "r, c = i,"),
+        ),
+        "a_s_row_and_column_swapped": (
+            "Row and column are swapped in `load4(A, (c, r))`",
+            ("A, (r, c)", "A, (c, r)"),
+        ),
+        "one_round_too_many": ("below the tile", (LOOP, "for i in range(0, BM + ROWS, ROWS):")),
+        "the_four_before_the_place": (
+            "The place comes before the four",
+            (COPY, "store4(out, load4(A, (r, c)), (r, c))"),
+        ),
+    }
+    return altered("four_at_once", mistakes)
+
+
+LOAD, SCATTER, GATHER = (
+    "v = load4(A, (r, c))",
+    "As[c + e, r] = v[e]",
+    "store4(out, (p, j), load4(As, (p, j)))",
+)
+SHARED = "cuda.shared.array((BK, WIDTH), float32, 16)"
+FILLING = """\
+            v = load4(A, (r, c))
+            for e in range(4):
+                As[c + e, r] = v[e]
+"""
+
+
+def transposing_scatter() -> dict[str, Wrong]:
+    flat = ("WIDTH = BM + PAD", "WIDTH = BM + PAD\n    SIZE = BK * WIDTH"), ("(BK, WIDTH)", "SIZE")
+    of_four = ", ".join(f"As[j + {e}, p]" for e in range(4))
+    mistakes = {
+        "elements_of_eight_bytes": ("have 8 bytes each", ("float32, 16)", "np.float64, 16)")),
+        "untransposed": (
+            "Nothing is transposed",
+            *flat,
+            ("As[c + e, r]", "As[r * BK + c + e]"),
+            ("load4(As, (p, j))", "load4(As, p * BM + j)"),
+        ),
+        "bk_as_the_row_length": (
+            "BK is the length of A's rows",
+            *flat,
+            ("As[c + e, r]", "As[(c + e) * BK + r]"),
+            ("load4(As, (p, j))", "load4(As, p * WIDTH + j)"),
+        ),
+        "padding_on_the_store_only": (
+            "both where you store and where you read",
+            *flat,
+            ("As[c + e, r]", "As[(c + e) * WIDTH + r]"),
+            ("load4(As, (p, j))", "load4(As, p * BM + j)"),
+        ),
+        "component_0_four_times": ("are its first, `v[0]`", (SCATTER, "As[c + e, r] = v[0]")),
+        "components_backwards": ("reverse order", (SCATTER, "As[c + 3 - e, r] = v[e]")),
+        "all_into_one_row": ("Nothing is stored into row", (SCATTER, "As[c, r] = v[e]")),
+        "one_pass": ("In one pass the block fetches", ("range(0, BM, A_ROWS)", "range(0, A_ROWS, A_ROWS)")),
+        "no_padding": ("without the PAD", ("WIDTH = BM + PAD", "WIDTH = BM")),
+        "padding_as_a_number": ("PAD is 0 here", ("WIDTH = BM + PAD", "WIDTH = BM + 4")),
+        "a_s_row_and_column_swapped": ("swapped in `load4(A, (c, r))`", ("A, (r, c)", "A, (c, r)")),
+        "no_barrier": (
+            "barrier between filling As and reading it is missing",
+            ("        cuda.syncthreads()\n", ""),
+        ),
+        "scalars_from_a": (
+            "A is read one float at a time",
+            (f"            {LOAD}\n", ""),
+            (SCATTER, "As[c + e, r] = A[r, c + e]"),
+        ),
+        "one_row_too_far": ("is one too far: As has BK rows", ("As[c + e, r]", "As[c + e + 1, r]")),
+        "a_four_into_a_row_of_as": (
+            "into one row",
+            (
+                f"            for e in range(4):\n                {SCATTER}\n",
+                "            store4(As, (c, r), v)\n",
+            ),
+        ),
+        "waits_for_its_warp": ("one warp only", ("cuda.syncthreads()", "cuda.syncwarp()")),
+        "computed_in_float64": ("computed in float64", (SCATTER, f"{SCATTER} * 1.0")),
+        # As is filled in A's order and read down its columns.
+        "gathered_instead_of_scattered": (
+            "As is read one float at a time",
+            (SHARED, "cuda.shared.array((BM, BK), float32, 16)"),
+            (FILLING, "            store4(As, (r, c), load4(A, (r, c)))\n"),
+            (GATHER, f"store4(out, (p, j), ({of_four}))"),
+        ),
+        "past_shared_memory": (
+            "never goes through shared memory",
+            (SCATTER, "out[c + e, r] = v[e]"),
+            (f"            {GATHER}", "            As[p, j] = 0"),
+        ),
+        "scalars_into_out": (
+            "out is written one float at a time",
+            (
+                GATHER,
+                "v = load4(As, (p, j))\n            for e in range(4):\n                out[p, j + e] = v[e]",
+            ),
+        ),
+        "alignment_not_said": ("third argument", (SHARED, "cuda.shared.array((BK, WIDTH), float32)")),
+        "width_computed_in_the_kernel": ("computed inside the kernel", ("(BK, WIDTH)", "(BK, BM + PAD)")),
+        "a_thread_per_row_of_out": (
+            "where the tile is stored",
+            ("for i in range(0, BK, OUT_ROWS):", "for j in range(0, BM if tid < BK else 0, 4):"),
+            ("            p, j = i + tid // (BM // 4), tid % (BM // 4) * 4\n", ""),
+            ("(p, j)", "(tid, j)"),
+        ),
+        "without_shared_memory": (
+            "no shared memory",
+            (f"        As = {SHARED}\n", ""),
+            (SCATTER, "out[c + e, r] = v[e]"),
+            (f"            {GATHER}", "            pass"),
+        ),
+    }
+    return altered("transposing_scatter", mistakes)
+
+
+def scatter_padding() -> dict[str, Wrong]:
+    answers = {
+        "no_conflict_without_padding": ("eight different banks", "wavefronts=[1, 1, 1], take=0"),
+        "all_in_one_bank": ("4 neighbouring banks", "wavefronts=[32, 2, 4], take=4"),
+        "those_of_16": ("right for BK = 16", "wavefronts=[4, 1, 2], take=4"),
+        "two_is_perfect": ("Lanes 0 and 4", "wavefronts=[8, 1, 4], take=4"),
+        "padding_counted_once": ("so that 4 rows further it is 8", "wavefronts=[8, 8, 8], take=4"),
+        "four_as_for_16": ("2 is right for BK = 16", "wavefronts=[8, 2, 2], take=4"),
+        "four_is_perfect": ("Lanes 0 and 2", "wavefronts=[8, 2, 1], take=4"),
+        "fewest_wavefronts": ("no multiple of 16", "wavefronts=[8, 2, 4], take=2"),
+        "one_word_as_always": ("was not asked about", "wavefronts=[8, 2, 4], take=1"),
+        "none": ("Without padding", "wavefronts=[8, 2, 4], take=0"),
+    }
+    return passing("scatter_padding", answers)
+
+
+LOAD_GUARD = "row0 + r < m and k0 + c < k"
+CLEARED, CLEAR_GUARD = "v[e] if k0 + c + e < k else float32(0)", "k0 + c + e < k"
+GUARDED_LOAD = f"v = load4(A, (row0 + r, k0 + c)) if {LOAD_GUARD} else zeros"
+
+
+def ragged_fours() -> dict[str, Wrong]:
+    scalars = f"A[row0 + r, k0 + c + e] if row0 + r < m and {CLEAR_GUARD} else float32(0)"
+    only_inside = f"""\
+            if {LOAD_GUARD}:
+                v = load4(A, (row0 + r, k0 + c))
+                for e in range(4):
+                    if {CLEAR_GUARD}:
+                        As[c + e, r] = v[e]
+"""
+    filling = f"""\
+            {GUARDED_LOAD}
+            for e in range(4):
+                As[c + e, r] = {CLEARED}
+"""
+    mistakes = {
+        "sizes_of_the_array": (
+            "The sizes come from `A.shape`",
+            ("if k0 + c + e < k", "if k0 + c + e < A.shape[1]"),
+        ),
+        "trusts_the_zeros_of_b": (
+            "Whole groups of four past k",
+            (LOAD_GUARD, "row0 + r < m"),
+            (CLEARED, "v[e]"),
+        ),
+        "skips_the_vector": (
+            "left out altogether",
+            (LOAD_GUARD, "row0 + r < m and k0 + c + 3 < k"),
+            (CLEARED, "v[e]"),
+        ),
+        "guards_the_first_element_only": ("sees only the first", (CLEARED, "v[e]")),
+        "guards_four_scalars": (
+            "one float at a time",
+            (f"            {GUARDED_LOAD}\n", ""),
+            (CLEARED, scalars),
+        ),
+        "rows_unguarded": ("below row m", (LOAD_GUARD, "k0 + c < k")),
+        "nothing_stored_outside": ("nothing is stored", (filling, only_inside)),
+        "one_too_far_along_k": ("`k0 + c <= k` goes one too far", ("k0 + c < k", "k0 + c <= k")),
+        "cleared_one_too_late": ("`k0 + c + e <= k` goes one too far", (CLEAR_GUARD, "k0 + c + e <= k")),
+        "rows_end_at_k": ("asks for the wrong end", (LOAD_GUARD, "row0 + r < k and k0 + c < m")),
+        "always_the_first_tile": ("`k0` is left out", ("k0 + c", "c")),
+        "always_the_first_rows": ("`row0` is left out", ("row0 + r", "r")),
+        "one_element_of_four": ("at its place in As", ("As[c + e, r] =", "As[c + 3 - e, r] =")),
+        "one_round_of_a": ("never filled, although", (LOOP, "for i in range(0, ROWS, ROWS):")),
+        "goes_on_by_one": (
+            "goes on by 1, into the rows of other threads",
+            (LOOP, "for i in range(tid // (BK // 4), BM):"),
+            ("r, c = i + tid // (BK // 4),", "r, c = i,"),
+        ),
+        "zeros_without_a_type": (
+            "become float64",
+            ("zeros = (float32(0), float32(0), float32(0), float32(0))", "zeros = (0.0, 0.0, 0.0, 0.0)"),
+        ),
+        "waits_itself": ("There is a barrier", (filling, f"{filling}        cuda.syncthreads()\n")),
+        "numbered_anew": (
+            "use the parameter `tid`",
+            ("        zeros = (", "        tid = cuda.threadIdx.x\n        zeros = ("),
+        ),
+        "everyone_clears_all": (
+            "clears the whole of As",
+            ("        zeros = (", "        As[:, :] = 0\n        zeros = ("),
+        ),
+        "everyone_clears_all_rows": (
+            "clears the whole of As",
+            ("        zeros = (", "        As[:] = 0\n        zeros = ("),
+        ),
+        "a_tuple_times_four": (
+            "write its four elements out",
+            ("(float32(0), float32(0), float32(0), float32(0))", "(float32(0),) * 4"),
+        ),
+        "assigns_to_the_tuple": (
+            "A tuple cannot be assigned to",
+            (f"As[c + e, r] = {CLEARED}", "v[e] = float32(0)"),
+        ),
+        "load_without_k0": ("`c < k` leaves out `k0`", ("and k0 + c < k", "and c < k")),
+        "clearing_without_k0": ("`c + e < k` leaves out `k0`", (CLEAR_GUARD, "c + e < k")),
+        "clears_nan_by_its_value": ("infinity is not", (CLEARED, "float32(0) if v[e] != v[e] else v[e]")),
+        "clears_whatever_is_not_finite": (
+            "A NaN that belongs to A",
+            (CLEARED, "v[e] if abs(v[e]) < float32(3e38) else float32(0)"),
+        ),
+        "a_kernel": ("device=True", ("@cuda.jit(device=True)", "@cuda.jit")),
+    }
+    return altered("ragged_fours", mistakes)
+
+
+def stray_read() -> dict[str, Wrong]:
+    answers = {
+        "blames_the_store": ("inside the guard", 'access=("C", "store"), shape=(32, 17)'),
+        "blames_a": ("are guarded", 'access=("A", "load"), shape=(32, 17)'),
+        "blames_k": ("k has nothing to do", 'access=("C", "load"), shape=(32, 32, 5)'),
+        "the_smallest_that_shows_it": ("below C's last row", 'access=("C", "load"), shape=(1, 1)'),
+        "rows_need_not_be_whole": ("below C's last row", 'access=("C", "load"), shape=(31, 17)'),
+        "too_few_rows_and_columns": ("read behind that", 'access=("C", "load"), shape=(29, 1)'),
+        "half_a_block_s_columns": ("some threads read behind that", 'access=("C", "load"), shape=(32, 16)'),
+        "whole_blocks_only": ("read its padding", 'access=("C", "load"), shape=(32, 32)'),
+        "two_blocks": ("One block hides it", 'access=("C", "load"), shape=(64, 17)'),
+        "nothing_at_all": ("no block", 'access=("C", "load"), shape=(0, 0)'),
+        "too_large": ("far larger", 'access=("C", "load"), shape=(4097, 4097)'),
+    }
+    return passing("stray_read", answers)
+
+
+WRONG = {
+    "four_at_once": four_at_once(),
+    "transposing_scatter": transposing_scatter(),
+    "scatter_padding": scatter_padding(),
+    "ragged_fours": ragged_fours(),
+    "stray_read": stray_read(),
+}

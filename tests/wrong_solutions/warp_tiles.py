@@ -1,0 +1,471 @@
+"""Wrong answers that people really give to the exercises of `warp_tiles`."""
+
+from tests.wrong_solutions.altering import altered, passing, returning
+
+# ---- owner_map and legal_tiles -----------------------------------------------------------------------------
+
+ROW, COL = (
+    "warp // (BN // WN) * WM + lane // (WSUBN // TN)",
+    "warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN",
+)
+LANE_ROW, LANE_COL = "lane // (WSUBN // TN)", "lane % (WSUBN // TN) * TN"
+OWNERS = altered(
+    "owner_map",
+    {
+        "lane_exchanged": (
+            "swapped for the lane",
+            (ROW, "warp // (BN // WN) * WM + lane % (WSUBN // TN)"),
+            (COL, "warp % (BN // WN) * WN + lane // (WSUBN // TN) * TN"),
+        ),
+        "lanes_go_down_first": (
+            "the lanes go down first",
+            (ROW, "warp // (BN // WN) * WM + lane % WSUBM"),
+            (COL, "warp % (BN // WN) * WN + lane // WSUBM * TN"),
+        ),
+        "one_element_per_run": ("are expected, of thread 0", (" for e in range(TN)", " for e in range(1)")),
+        "warp_exchanged": (
+            "swapped for the warp",
+            (ROW, "warp % (BN // WN) * WM + lane // (WSUBN // TN)"),
+            (COL, "warp // (BN // WN) * WN + lane % (WSUBN // TN) * TN"),
+        ),
+        "thread_for_lane": ("where its lane is meant", ("tid // 32, tid % 32", "tid // 32, tid")),
+        "no_warp": ("The warp is left out", (ROW, LANE_ROW), (COL, LANE_COL)),
+        "contiguous_rows": (
+            "one below the other here",
+            (LANE_ROW, LANE_ROW + " * WMITER"),
+            ("i * WSUBM", "i"),
+        ),
+        "contiguous_columns": (
+            "all sub-tiles lie side by side",
+            (LANE_COL, LANE_COL + " * WNITER"),
+            ("j * WSUBN", "j * TN"),
+        ),
+        "both_contiguous": (
+            "as in notebook 05",
+            (LANE_ROW, LANE_ROW + " * WMITER"),
+            ("i * WSUBM", "i"),
+            (LANE_COL, LANE_COL + " * WNITER"),
+            ("j * WSUBN", "j * TN"),
+        ),
+        "stride_counts_sub_tiles": ("grows by WMITER, which counts", ("i * WSUBM", "i * WMITER")),
+        "stride_across_counts_sub_tiles": ("grows by WNITER, which counts", ("j * WSUBN", "j * WNITER")),
+        "strides_count_sub_tiles": (
+            "by WMITER and WNITER, which count",
+            ("i * WSUBM", "i * WMITER"),
+            ("j * WSUBN", "j * WNITER"),
+        ),
+        "no_stride_down": ("stride WSUBM is missing", ("i * WSUBM", "i")),
+        "no_stride_across": ("stride WSUBN is missing", ("j * WSUBN", "j * TN")),
+        "lanes_a_column_apart": ("multiplied by TN", (LANE_COL, "lane % (WSUBN // TN)")),
+        "column_before_row": (
+            "Rows and columns are swapped",
+            ("(row + i * WSUBM, col + j * WSUBN + e)", "(col + j * WSUBN + e, row + i * WSUBM)"),
+        ),
+        "warps_counted_by_rows": ("not BN // WM", ("(BN // WN)", "(BN // WM)")),
+        "without_wniter": ("WNITER is missing", ("(32 * TN * WNITER)", "(32 * TN)")),
+        "one_thread_per_warp": ("not one thread but 32", ("(32 * TN * WNITER)", "(TN * WNITER)")),
+        "one_step": ("Only the first sub-tile", ("range(WMITER)", "range(1)"), ("range(WNITER)", "range(1)")),
+        "across_before_down": (
+            "in another order",
+            (
+                "for i in range(WMITER) for j in range(WNITER)",
+                "for j in range(WNITER) for i in range(WMITER)",
+            ),
+        ),
+        "steps_as_far_as_the_warp": ("outside a tile", ("i * WSUBM", "i * WM")),
+        "lane_divided_by_wsubn": (
+            "divided by WSUBN. But each lane has TN",
+            ("WSUBN // TN", "WSUBN"),
+        ),
+        "lane_row_divided_by_wsubn": (
+            "For the row, the lane is divided by WSUBN",
+            (LANE_ROW, "lane // WSUBN"),
+        ),
+        "lane_divided_by_the_warps_width": (
+            "the lanes cover one sub-tile at a time",
+            ("WSUBN // TN", "WN // TN"),
+        ),
+        "lane_column_by_the_warps_width": (
+            "For the column, the lane is divided by WN // TN",
+            (LANE_COL, "lane % (WN // TN) * TN"),
+        ),
+        "steps_down_as_a_float": ("`//` divides whole numbers", ("WM * WN // (32", "WM * WN / (32")),
+        "rows_as_floats": ("whole numbers", (LANE_ROW, "lane / (WSUBN / TN)")),
+    },
+)
+
+RULES = "BM % WM or BN % WN or WM * WN % sub_tile or WN % (WNITER * TN)"
+MORE_RULES = "WM % WMITER or WM // WMITER % TM"
+COUNT = "BM * BN // (WM * WN) * 32"
+NO_LIMIT = ("threads if threads <= 1024 else 0", "threads")
+BY_LANES = "BM % WM or BN % WN or WN % WNITER or WSUBN % TN or not across or 32 % across or WM % WSUBM"
+LANE_RULES = {
+    "whole_rows": ("32 must be a multiple of WSUBN // TN", "32 % across"),
+    "wniter": ("`WN % WNITER` is missing", "WN % WNITER"),
+    "whole_runs": ("`WSUBN % TN` is missing", "WSUBN % TN"),
+}
+
+
+def _by_lanes(*left_out: str) -> tuple[tuple[str, str], ...]:
+    """The solution by the lanes that fill a row of a sub-tile, with a rule left out."""
+    rules = " or ".join(rule for rule in BY_LANES.split(" or ") if rule not in left_out)
+    before = "    sub_tile = 32 * TM * TN * WNITER\n"
+    lanes = (
+        "    WSUBN = WN // WNITER\n"
+        "    across = WSUBN // TN\n"
+        "    WSUBM = 32 // max(1, across) * TM or WM + 1\n"
+        f"    if {rules}:\n        return 0\n"
+    )
+    return ((before, lanes + before), ("WM * WN // sub_tile", "1"))
+
+
+LEGAL = altered(
+    "legal_tiles",
+    {
+        "without_wsubm": ("`WSUBM % TM` is missing", (MORE_RULES, "WM % WMITER")),
+        "wmiter_without_tm": ("TM is missing in WMITER", ("32 * TM * TN * WNITER", "32 * TN * WNITER")),
+        "without_any_tm": (
+            "TM is nowhere",
+            ("32 * TM * TN * WNITER", "32 * TN * WNITER"),
+            (MORE_RULES, "WM % WMITER"),
+        ),
+        "fractional_wmiter": (
+            "WMITER may be a fraction",
+            (RULES, "BM % WM or BN % WN or WN % (WNITER * TN)"),
+            ("WM * WN // sub_tile", "max(1, WM * WN // sub_tile)"),
+        ),
+        "without_tn": ("sub-tiles of whole TN = 3", ("WN % (WNITER * TN)", "WN % WNITER")),
+        "columns_divided_one_by_one": (
+            "one by one",
+            ("WN % (WNITER * TN)", "WN % WNITER or WN % TN"),
+        ),
+        "room_for_tm": ("only have room for TM", (MORE_RULES, "WM % WMITER or WM // WMITER < TM")),
+        "a_thread_for_each_thread_tile": ("as in notebook 05", (COUNT, "BM * BN // (TM * TN)")),
+        "any_number_of_threads": ("1,024", NO_LIMIT),
+        "fewer_than_the_most": ("still allowed", ("threads <= 1024", "threads < 1024")),
+        "without_rows_of_warps": ("BM must be a multiple of WM", (RULES, RULES.removeprefix("BM % WM or "))),
+        "without_whole_runs": ("multiple of WNITER·TN", (" or WN % (WNITER * TN)", "")),
+        "warps_for_threads": ("number of warps", (COUNT, "BM * BN // (WM * WN)"), NO_LIMIT),
+        "everything": (
+            "Everything is let through",
+            (RULES, "False"),
+            (MORE_RULES, "False"),
+            NO_LIMIT,
+            ("WM * WN // sub_tile", "1"),
+        ),
+        "powers_of_two_only": (
+            "and are refused",
+            (RULES, f"any(size & (size - 1) for size in (BM, BN, WM, WN, TM, TN, WNITER)) or {RULES}"),
+        ),
+    }
+    | {
+        f"by_lanes_without_{name}": (words, (RULES, "False"), (MORE_RULES, "False"), *_by_lanes(rule))
+        for name, (words, rule) in LANE_RULES.items()
+    },
+) | returning("legal_tiles", {"yes_or_no": ("or 0 where", "BM % WM == 0 and BN % WN == 0")})
+
+
+# ---- warp_wavefronts ---------------------------------------------------------------------------------------
+
+LAYOUTS = ("8 × 4", "4 × 8", "4 × 8, runs of four", "16 × 2, runs of four")
+
+
+def table(*rows) -> str:
+    return repr(dict(zip(LAYOUTS, rows)))
+
+
+WAVEFRONTS = passing(
+    "warp_wavefronts",
+    {
+        "broadcast_counted": (
+            "get it together",
+            table(((8, 8), (8, 8)), ((8, 8), (8, 8)), ((8, 4), (8, 4)), ((4, 16), (4, 16))),
+        ),
+        "words_counted": (
+            "different banks",
+            table(((8, 4), (32, 16)), ((4, 8), (16, 32)), ((4, 8), (16, 32)), ((16, 2), (64, 8))),
+        ),
+        "layouts_alike": (
+            "are not alike",
+            table(((2, 1), (2, 4)), ((2, 1), (2, 4)), ((1, 1), (2, 4)), ((2, 1), (2, 2))),
+        ),
+        "four_floats_as_one": (
+            "not served at once",
+            table(((2, 1), (2, 1)), ((1, 2), (1, 2)), ((1, 1), (1, 1)), ((2, 1), (2, 1))),
+        ),
+        "never_merged": (
+            "served in pairs",
+            table(((2, 1), (4, 4)), ((1, 2), (4, 8)), ((1, 1), (4, 4)), ((2, 1), (4, 4))),
+        ),
+        "only_neighbours_merged": (
+            "the lane two further reads, 0 with 2",
+            table(((2, 1), (2, 4)), ((1, 2), (2, 8)), ((1, 1), (2, 4)), ((2, 1), (2, 4))),
+        ),
+        "a_and_b_exchanged": (
+            "A and B are swapped",
+            table(((1, 2), (4, 2)), ((2, 1), (8, 2)), ((1, 1), (4, 2)), ((1, 2), (2, 2))),
+        ),
+        "pairs_swapped": (
+            "The two pairs of each row are swapped",
+            table(((2, 4), (2, 1)), ((2, 8), (1, 2)), ((2, 4), (1, 1)), ((2, 2), (2, 1))),
+        ),
+        "fours_change_nothing": (
+            "In runs of four nothing changes",
+            table(((2, 1), (2, 4)), ((1, 2), (2, 8)), ((1, 2), (2, 8)), ((4, 1), (4, 2))),
+        ),
+        "groups_of_b_joined": (
+            "Lanes that read the same words are 4 apart",
+            table(((2, 1), (2, 2)), ((1, 2), (2, 8)), ((1, 1), (2, 4)), ((2, 1), (2, 2))),
+        ),
+        "a_gap_and_a_slip": (
+            "most *different* words",
+            table(((2, 1), (2, 4)), ((1, 1), (2, 8)), ((1, 1), (2, 4)), ((2, 1), (2, None))),
+        ),
+        "three_rows": ("no row called", repr(dict.fromkeys(LAYOUTS[:3], ((1, 1), (2, 4))))),
+    },
+)
+
+
+# ---- runs_of_four ------------------------------------------------------------------------------------------
+
+SYNC, FETCH = "            cuda.syncthreads()\n", "            fetch(m, n, k, A, B, k0, As, Bs)\n"
+Y0, X0 = "lane // LANE_COLS * 4", "lane % LANE_COLS * 4"
+RUN_ROW, RUN_COL = "i // 4 * (4 * LANE_ROWS) + i % 4", "j // 4 * (4 * LANE_COLS) + j % 4"
+ROW_OF_C, COL_OF_C = f"cuda.blockIdx.y * BM + y0 + {RUN_ROW}", f"cuda.blockIdx.x * BN + x0 + {RUN_COL}"
+READ_A, READ_B = f"As[p, y0 + {RUN_ROW}]", f"Bs[p, x0 + {RUN_COL}]"
+STORE_ROW, STORE_COL = f"row = y0 + {RUN_ROW}", f"col = x0 + {RUN_COL}"
+WARP_ROW, WARP_COL = "warp // (BN // WN) * WM", "warp % (BN // WN) * WN"
+PUT = "put(m, n, alpha, acc[i, j], beta, C, row, col)"
+PUT_LOOP = f"""        for i in range(TM):
+            for j in range(TN):
+                {STORE_ROW}
+                {STORE_COL}
+                {PUT}
+"""
+WARPS = "(BM // WM * (BN // WN))"
+CLEAR = "        clear(acc)\n"
+FILL = "for i in range(TM):\n                    a[i]"
+CONTIGUOUS = ((Y0, "lane // LANE_COLS * TM"), (X0, "lane % LANE_COLS * TN"), (RUN_ROW, "i"), (RUN_COL, "j"))
+RUNS = altered(
+    "runs_of_four",
+    {
+        # the lane
+        "lanes_for_rows": ("`y0` counts lanes", (Y0, "lane // LANE_COLS"), (X0, "lane % LANE_COLS")),
+        "lanes_for_columns": ("`x0` counts lanes", (X0, "lane % LANE_COLS")),
+        "thread_for_lane": ("where its lane is meant", (Y0, "tid // LANE_COLS * 4")),
+        "grid_for_thread": (
+            "no `cuda.grid(1)`",
+            ("u32(cuda.threadIdx.x)", "u32(cuda.grid(1))"),
+        ),
+        "lane_divided_by_lane_rows": (
+            "divide by that. The row of a lane",
+            (Y0, "lane // LANE_ROWS * 4"),
+            (X0, "lane % LANE_ROWS * 4"),
+        ),
+        "lane_columns_by_lane_rows": ("divide by that. The column of a lane", (X0, "lane % LANE_ROWS * 4")),
+        "lane_swapped": ("swapped for the lane", (Y0, "lane * 4"), (X0, Y0), ("lane * 4", X0)),
+        "lane_left_out_of_y0": ("The lane is left out of `y0`", (f" + {Y0}", "")),
+        "lane_left_out_of_x0": ("The lane is left out of `x0`", (f" + {X0}", "")),
+        "room_for_all_rows": ("leaves room for all TM rows", (Y0, "lane // LANE_COLS * TM")),
+        # the warp
+        "all_warps_alike": ("The warp is left out", (f"{WARP_ROW} + ", ""), (f"{WARP_COL} + ", "")),
+        "warp_left_out_of_x0": ("The warp is left out of `x0`", (f"{WARP_COL} + ", "")),
+        "warps_counted_by_rows": ("not by `BM // WM`", ("(BN // WN)", "(BM // WM)")),
+        "warp_swapped": (
+            "swapped for the warp",
+            ("warp // (", "warp %% ("),
+            ("warp % (", "warp // ("),
+            ("warp %% (", "warp % ("),
+        ),
+        "warps_for_columns": ("`x0` counts warps", (WARP_COL, "warp % (BN // WN)")),
+        "all_at_the_corner": (
+            "All threads begin at row 0",
+            (f"{WARP_ROW} + {Y0}", "0"),
+            (f"{WARP_COL} + {X0}", "0"),
+        ),
+        "warp_tiles_width_for_height_in_y0": (
+            "`WN` stands in the place of `WM`",
+            (WARP_ROW, "warp // (BN // WN) * WN"),
+        ),
+        "lane_divided_by_four": (
+            "right only where `LANE_COLS` is 4",
+            (Y0, "lane // 4 * 4"),
+            (X0, "lane % 4 * 4"),
+        ),
+        # from run to run
+        "next_run_too_early": (
+            "too early",
+            ("(4 * LANE_ROWS)", "LANE_ROWS"),
+            ("(4 * LANE_COLS)", "LANE_COLS"),
+        ),
+        "strides_swapped": (
+            "Which of them share out the rows?",
+            ("(4 * LANE_ROWS)", "(4 * LANES)"),
+            ("(4 * LANE_COLS)", "(4 * LANE_ROWS)"),
+            ("LANES)", "LANE_COLS)"),
+        ),
+        "lane_rows_for_columns": (
+            "Which of them share out the columns?",
+            ("(4 * LANE_COLS)", "(4 * LANE_ROWS)"),
+        ),
+        "step_counts_results": ("how many lanes share out the rows", ("(4 * LANE_ROWS)", "(4 * TM)")),
+        "step_is_sixteen": (
+            "16, right only where four lanes share out the rows",
+            ("(4 * LANE_ROWS)", "16"),
+        ),
+        "step_is_a_number": ("or a number equal to it here", ("(4 * LANE_COLS)", "32")),
+        "half_a_warp_tile_on": (
+            "`WM // 2` is right only where",
+            ("(4 * LANE_ROWS)", "(WM // 2)"),
+            ("(4 * LANE_COLS)", "(WN // 2)"),
+        ),
+        "step_of_one_threads_rows": (
+            "how many rows one thread has",
+            ("i // 4 * (4 * LANE_ROWS)", "i // 4 * TM"),
+            ("j // 4 * (4 * LANE_COLS)", "j // 4 * TN"),
+        ),
+        "step_of_a_warp_tile": ("out of the warp's tile", ("j // 4 * (4 * LANE_COLS)", "j // 4 * WN")),
+        "two_runs_only": (
+            "more than two runs",
+            ("i // 4 * (4 * LANE_ROWS)", "(i >= 4) * 4 * LANE_ROWS"),
+            ("j // 4 * (4 * LANE_COLS)", "(j >= 4) * 4 * LANE_COLS"),
+        ),
+        "one_run_only": ("the step from run to run is missing", (RUN_COL, "j % 4")),
+        "four_rows_apart_but_contiguous": ("The runs are contiguous", (RUN_ROW, "i"), (RUN_COL, "j")),
+        "rows_only_in_runs": ("these are its columns as well", (RUN_COL, "j")),
+        "without_remainder": ("`% 4` is missing", ("i % 4", "i")),
+        "first_of_each_run": ("All columns of a run are its first", (" + j % 4", "")),
+        "run_swapped": ("split wrongly into run and place", (RUN_ROW, "i % 4 * (4 * LANE_ROWS) + i // 4")),
+        "every_second_row": ("The threads' rows overlap, or leave gaps", (RUN_ROW, "i * 2")),
+        "contiguous": ("bank conflict", *CONTIGUOUS),
+        "warps_of_every_other_thread": (
+            "warps of 32 consecutive threads",
+            ("tid // 32, tid % 32", f"tid % {WARPS}, tid // {WARPS}"),
+        ),
+        "single_rows": (
+            "are apart",
+            (Y0, "lane // LANE_COLS"),
+            (X0, "lane % LANE_COLS"),
+            (RUN_ROW, "i * LANE_ROWS"),
+            (RUN_COL, "j * LANE_COLS"),
+        ),
+        # as they are stored
+        "stored_without_remainder": (
+            "Where you call `put`: `% 4` is missing",
+            (STORE_ROW, STORE_ROW.replace("i % 4", "i")),
+        ),
+        "stored_by_lane_rows": (
+            "Where you call `put`: `LANE_ROWS` stands in the step",
+            (STORE_COL, STORE_COL.replace("LANE_COLS", "LANE_ROWS")),
+        ),
+        "block_added_to_put": (
+            "Where you call `put`: the block's own first row",
+            ("C, row, col)", "C, cuda.blockIdx.y * BM + row, cuda.blockIdx.x * BN + col)"),
+        ),
+        "put_swapped": ("it takes the row first", ("C, row, col)", "C, col, row)")),
+        "never_put": ("Nothing is stored into C", (PUT_LOOP, "")),
+        "odd_rows_put_partly": (
+            "not each result is stored once",
+            (PUT_LOOP, PUT_LOOP.replace("range(TN)", "range(i % 2, TN)")),
+        ),
+        # as they are read
+        "a_read_contiguously": (
+            "look at the reads of `As`: the runs are contiguous",
+            (READ_A, "As[p, y0 + i]"),
+        ),
+        "b_read_contiguously": (
+            "look at the reads of `Bs`: the runs are contiguous",
+            (READ_B, "Bs[p, x0 + j]"),
+        ),
+        "a_read_without_remainder": (
+            "look at the reads of `As`: `% 4` is missing",
+            (READ_A, READ_A.replace("i % 4", "i")),
+        ),
+        "b_read_by_lane_rows": (
+            "look at the reads of `Bs`: `LANE_ROWS` stands in the step",
+            (READ_B, READ_B.replace("LANE_COLS", "LANE_ROWS")),
+        ),
+        "a_read_too_early": (
+            "look at the reads of `As`: the next run begins too early",
+            (READ_A, READ_A.replace("(4 * LANE_ROWS)", "LANE_ROWS")),
+        ),
+        "one_row_for_all": ("they must go on with `i`", (READ_A, "As[p, y0]")),
+        "b_read_as_a_is": (
+            "look at the reads of `Bs`: these are the places of the other side",
+            (READ_B, READ_A.replace("As", "Bs").replace("i", "j")),
+        ),
+        "y0_one_too_far": ("All rows are one too far", (Y0, f"{Y0} + 1")),
+        "runs_counted_from_one": ("one run too far", ("i // 4 * (4", "(i // 4 + 1) * (4")),
+        "a_row_left_out": (
+            "Where you call `put`: the last of a thread's TM rows",
+            (PUT_LOOP, PUT_LOOP.replace("range(TM)", "range(TM - 1)")),
+        ),
+        "y0_for_x0": ("is `y0` in the place of `x0`", (READ_B, READ_B.replace("x0", "y0"))),
+        "x0_left_out": ("look at the reads of `Bs`: `x0` is missing", (READ_B, READ_B.replace("x0 + ", ""))),
+        "other_results_put": ("its own row and column", (PUT, PUT.replace("acc[i, j]", "acc[i, 0]"))),
+        "results_swapped": ("`put` gets `acc[j, i]`", (PUT, PUT.replace("acc[i, j]", "acc[j, i]"))),
+        "two_runs_read_whatever_the_tiles": (
+            "It happens with",
+            (FILL.replace("a[i]", ""), "for i in range(8):\n                    "),
+            (f"a[i] = {READ_A}", f"a[i % TM] = {READ_A}"),
+        ),
+        "a_read_in_steps_of_eight": (
+            "A thread must read the rows of `As` that its results belong to",
+            (READ_A, "As[p, y0 + i // 4 * 8 + i % 4]"),
+        ),
+        # the registers
+        "without_clear": ("`clear(acc)` is missing", (CLEAR, "")),
+        "cleared_for_every_tile": (
+            "is `clear(acc)` called inside the loop over `k0`",
+            (FETCH, f"            clear(acc)\n{FETCH}"),
+        ),
+        "a_filled_partly": ("The loop that fills `a` ends too early", (FILL, FILL.replace("TM", "4"))),
+        "a_not_filled": ("Nothing is ever stored into `a`", (f"a[i] = {READ_A}", "pass")),
+        "read_for_every_product": (
+            "only then multiply",
+            ("acc[i, j] += a[i] * b[j]", f"acc[i, j] += {READ_A} * {READ_B}"),
+        ),
+        "slices_for_two_runs": (
+            "4 values cannot be assigned to a part of a of another shape",
+            (
+                f"for i in range(TM):\n                    a[i] = {READ_A}",
+                "y1 = y0 + 4 * LANE_ROWS\n"
+                "                a[:4] = As[p, y0], As[p, y0 + 1], As[p, y0 + 2], As[p, y0 + 3]\n"
+                "                a[4:] = As[p, y1], As[p, y1 + 1], As[p, y1 + 2], As[p, y1 + 3]",
+            ),
+        ),
+        # the tiles
+        "without_the_second_barrier": (
+            "writes it in `fetch`",
+            ("acc[i, j] += a[i] * b[j]\n            cuda.syncthreads()", "acc[i, j] += a[i] * b[j]"),
+        ),
+        "a_third_barrier": ("More than 2 barriers per tile", (FETCH + SYNC, FETCH + SYNC + SYNC)),
+        "past_the_tiles": (
+            "loaded and then not used",
+            (READ_A, f"A[{ROW_OF_C}, k0 + p] if {ROW_OF_C} < m and k0 + p < k else float32(0)"),
+            (READ_B, f"B[k0 + p, {COL_OF_C}] if k0 + p < k and {COL_OF_C} < n else float32(0)"),
+        ),
+    },
+)
+
+# Other ways to the same mistakes: they get the message of a neighbour above.
+RUNS_ALIKE = altered(
+    "runs_of_four",
+    {
+        "lane_rows_numbered_downwards": ("lanes lie side by side", (Y0, "lane % LANE_ROWS * 4")),
+        "warp_left_out_of_y0": ("The warp is left out of `y0`", (f"{WARP_ROW} + ", "")),
+        "threads_along_y": ("the blocks have one dimension", ("threadIdx.x", "threadIdx.y")),
+        "both_read_contiguously": (
+            "look at the reads of `As`",
+            (READ_A, "As[p, y0 + i]"),
+            (READ_B, "Bs[p, x0 + j]"),
+        ),
+    },
+)
+
+WRONG = {
+    "owner_map": OWNERS,
+    "legal_tiles": LEGAL,
+    "warp_wavefronts": WAVEFRONTS,
+    "runs_of_four": RUNS,
+}
