@@ -57,6 +57,7 @@ _HOMES = {
     "tiles": "tiles",
     "waits": "waits",
     "turns": "turns",
+    "unrolled": "unrolled",
     "walk": "walk",
     "warp_and_memory": "warp_and_memory",
     "warp_reads": "warp_reads",

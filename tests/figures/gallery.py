@@ -29,6 +29,7 @@ from gemm_course.widgets import (
     _tile_banks,
     _tiles,
     _turns,
+    _unrolled,
     _walk,
     _warp_and_memory,
     _warp_reads,
@@ -121,6 +122,7 @@ GALLERY = {
     "queue": partial(_queue.draw, "a column of A", 8),
     "queue, of a row": partial(_queue.draw, "a row of B", 0),
     "branch": partial(_branch.draw, 1, "31 even, one odd"),
+    "unrolled": partial(_unrolled.draw, 16),
     "registers": partial(_registers.draw, "thread_tiled_1d", {"TM": 8}, 5, 3),
     "registers, a long column": partial(
         _registers.draw, "thread_tiled_2d", {"TM": 64, "TN": 1}, 5, 3, _registers._ROOMY
