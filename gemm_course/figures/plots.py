@@ -11,6 +11,7 @@ scales and ticks are better than any that we would write. Pictures of things tha
 | `ladder` | Matplotlib | shares of cuBLAS, and loads per multiply-add over a logarithmic scale |
 | `counts` | Matplotlib | counts as bars, over a scale of its own for each thing counted |
 | `roofline` | Matplotlib | two logarithmic scales with roofs; `placing` finds room for the names |
+| `unrolled` | Matplotlib | registers, bytes and TFLOPS as bars, over a scale of its own for each |
 | `row_lengths` | Matplotlib | TFLOPS over the padding, and how many words share a place in a line |
 | `heatmap` | by hand | a table: each cell is a choice of tiles with its figure, a mark or hatching |
 | `limits`, `waits` | by hand | tables: a bar fills its cell from 0 to 100 %, with sentences between |

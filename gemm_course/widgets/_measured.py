@@ -26,7 +26,8 @@ class Choice:
     """A choice of tiles and what the sweep recorded for it.
 
     ``tflops`` is None if the choice could not be measured, and ``reason`` then says why, in words.
-    ``shared_bytes`` are the bytes per block, as the driver counts them.
+    ``shared_bytes`` are the bytes per block, and ``local_bytes`` those of local memory per thread, as the
+    driver counts them.
     """
 
     tiles: Mapping[str, int]
@@ -34,6 +35,7 @@ class Choice:
     registers: int | None
     reason: str
     shared_bytes: int | None = None
+    local_bytes: int | None = None
 
 
 def recorded(stage: Stage, tiles: Mapping[str, int], on: Place = SHIPPED) -> Choice | None:
@@ -125,16 +127,13 @@ def _choices(name: str, on: Place = SHIPPED) -> dict[tuple[int, ...], Choice]:
     """
     stage, found = LADDER[name], {}
     rows = _rows(name, on)
-    columns = (rows[name] for name in ("tiles", "tflops", "registers", "shared_bytes", "reason"))
-    for text, tflops, registers, shared_bytes, reason in zip(*columns, strict=True):
+    columns = ("tiles", "tflops", "registers", "shared_bytes", "local_bytes", "reason")
+    for text, tflops, *counts, reason in zip(*(rows[column] for column in columns), strict=True):
         tiles = records.parse_tiles(text)
         if set(tiles) == set(stage.tiles):
-            known = Choice(
-                {size: tiles[size] for size in stage.tiles},
-                tflops if tflops == tflops else None,
-                None if pd.isna(registers) else int(registers),
-                reason,
-                None if pd.isna(shared_bytes) else int(shared_bytes),
-            )
+            registers, *in_memory = (None if pd.isna(count) else int(count) for count in counts)
+            speed = tflops if tflops == tflops else None
+            sizes = {size: tiles[size] for size in stage.tiles}
+            known = Choice(sizes, speed, registers, reason, *in_memory)
             found[_key(stage, tiles)] = known
     return found

@@ -334,9 +334,7 @@ see.predict("thread_tiles_2d.told")
 # full first?
 
 # %%
-see.fold(
-    lambda: see.occupancy("thread_tiled_2d", tiles=square), first="Work it out first, then open this."
-)
+see.fold(lambda: see.occupancy("thread_tiled_2d", tiles=square), first="Work it out first, then open this.")
 
 # %%
 see.predict("thread_tiles_2d.occupancy")

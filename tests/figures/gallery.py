@@ -8,6 +8,7 @@ from gemm_course.figures.words import in_words
 from gemm_course.kernels import LADDER
 from gemm_course.widgets import (
     _banks,
+    _branch,
     _card,
     _coverage,
     _fragments,
@@ -16,6 +17,7 @@ from gemm_course.widgets import (
     _occupancy,
     _owners,
     _phases,
+    _queue,
     _race,
     _registers,
     _row_lengths,
@@ -27,6 +29,7 @@ from gemm_course.widgets import (
     _tile_banks,
     _tiles,
     _turns,
+    _unrolled,
     _walk,
     _warp_and_memory,
     _warp_reads,
@@ -116,6 +119,10 @@ GALLERY = {
     "warp reads, wide": partial(_warp_reads.draw, "4 × 8", "runs of four", "Bs", "four floats"),
     "turns": partial(_turns.draw, 1, "2 × 16", "side by side", "Bs"),
     "turns, joined": partial(_turns.draw, 0, "16 × 2", "runs of four", "Bs"),
+    "queue": partial(_queue.draw, "a column of A", 8),
+    "queue, of a row": partial(_queue.draw, "a row of B", 0),
+    "branch": partial(_branch.draw, 1, "31 even, one odd"),
+    "unrolled": partial(_unrolled.draw, 16),
     "registers": partial(_registers.draw, "thread_tiled_1d", {"TM": 8}, 5, 3),
     "registers, a long column": partial(
         _registers.draw, "thread_tiled_2d", {"TM": 64, "TN": 1}, 5, 3, _registers._ROOMY
