@@ -16,7 +16,13 @@ from gemm_course.commands.site.links import Target, places, rewritten, rewritten
 from gemm_course.commands.site.notebooks import page_of
 
 README, HOME = "README.md", "index.md"
-REFERENCE = ("notebooks/glossary.md", "docs/what_limits_it.md", "lockstep/README.md", "lockstep/REFERENCE.md")
+REFERENCE = (
+    "notebooks/glossary.md",
+    "docs/what_limits_it.md",
+    "docs/open_questions.md",
+    "lockstep/README.md",
+    "lockstep/REFERENCE.md",
+)
 _LINKED_FILE = re.compile(r"\]\(([^)\s#:]+)")
 _ROW_OF_A_CHAPTER = re.compile(r"^\| (S?\d\d) \|", re.MULTILINE)
 _TITLE = re.compile(r"^# (.+)", re.MULTILINE)
