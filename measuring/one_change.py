@@ -27,6 +27,7 @@ from gemm_course.device import gpu_facts, time_alternating
 from gemm_course.kernels import (
     LADDER,
     Stage,
+    a05_thread_tiled_1d,
     a06_thread_tiled_2d,
     a13_read_ahead,
     a14_grouped_blocks,
@@ -52,6 +53,18 @@ _MOVED_ON = {
 _SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
 _PLAIN_LOOPS = {"in unroll(range(": "in (range("}
 _PLAIN = {**_PLAIN_LOOPS, "u32(cuda.": "(cuda."}
+
+
+# In the tiles of notebook 04 all steps along k of a tile this deep are too many to be written out.
+_DEEP = {"BK": 16}
+
+
+def _written_out(steps: int) -> dict[str, str]:
+    """Return what to replace in a kernel, so that it writes out this many steps along k at a time."""
+    loop = "            for p in unroll(range(BK)):\n"
+    outer = f"            for p0 in range(0, BK, {steps}):\n"
+    inner = f"              for step in unroll(range({steps})):\n                p = p0 + step\n"
+    return {loop: outer + inner}
 
 
 def _padded(by: int) -> dict[str, str]:
@@ -112,6 +125,18 @@ def questions() -> Iterator[tuple[str, int, list[Case]]]:
             ),
             (plain, "as before, and indices of 64 bits", _SQUARE),
             (uncapped, "as before, and no cap on registers", _SQUARE),
+        ],
+    )
+    yield (
+        "steps written out",
+        4096,
+        [
+            (
+                changed(a05_thread_tiled_1d, "thread_tiled_1d", _written_out(steps)),
+                f"{steps} of 16 at a time",
+                _DEEP,
+            )
+            for steps in (1, 2, 4, 8, 16)
         ],
     )
     yield (

@@ -16,6 +16,7 @@ from gemm_course.compiler.shared_reads import NotClear, compiled_reads, written_
 from gemm_course.figures import as_compiled as figure
 from gemm_course.kernels import Stage, tiles_text
 from gemm_course.kernels.parts.block_tile import named
+from gemm_course.kernels.variants import called
 from gemm_course.model import occupancy
 from gemm_course.model.requests import WARP, Request, requests
 from gemm_course.profiles import NoProfile, Profile, recorded
@@ -34,7 +35,10 @@ _ALL = 10_000_000
 
 @dataclass(frozen=True)
 class _Subject:
-    """A kernel with the sizes of its tiles, ready for one block. ``results`` is the number per thread."""
+    """A kernel with the sizes of its tiles, ready for one block. ``own`` tells whether a learner wrote it.
+
+    ``results`` is the number per thread.
+    """
 
     name: str
     own: bool
@@ -70,7 +74,7 @@ def as_compiled(
     the extra `compiler` but no GPU. Without the extra, there is machine code of the ladder's kernels where it
     is on record.
 
-    ``kernels`` are FP32 stages of the ladder or their names, and your own: a factory of kernels, or a kernel.
+    ``kernels`` are FP32 stages of the ladder or their names, and your own: a stage, a factory, or a kernel.
     ``tiles`` are the sizes of all of them, in elements: BM, BN and what else a factory takes. Your kernel's
     blocks are BN / TN by BM / TM threads, unless ``block`` says otherwise, as (x, y).
 
@@ -109,7 +113,7 @@ def _of_stage(stage: Stage, tiles: Mapping[str, int]) -> _Subject:
 
     return _Subject(
         stage.name,
-        False,
+        called(stage.name) is None,
         sizes,
         kernel,
         stage.block(tiles),

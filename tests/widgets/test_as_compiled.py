@@ -173,6 +173,13 @@ def test_a_kernel_without_shared_memory_reads_nothing_there(no_compiler):
     assert table.parts[READS] == {"as written": ["none"], "as compiled": ["none"]}
 
 
+def test_a_stage_that_a_learner_wrote_is_theirs(no_compiler):
+    table = see.as_compiled(replace(LADDER["block_tiled"], name="mine"))
+    assert table.head == ["mine (yours)"]
+    assert table.parts[WAVEFRONTS]["as written"] == ["2: 1 for As, 1 for Bs"]
+    assert "counted on an H200" not in table.parts[WAVEFRONTS]
+
+
 def test_kernels_with_other_tiles_say_which(no_compiler):
     columns = [
         _as_compiled._column(_as_compiled._of_stage(LADDER[name], LADDER[name].complete()))
