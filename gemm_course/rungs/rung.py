@@ -61,6 +61,6 @@ RUNGS = (
 )
 
 
-def rung_of(checker: str) -> Rung | None:
-    """Return the rung that this checker is for, or None."""
-    return next((rung for rung in RUNGS if rung.checker == checker), None)
+def rung_of(name: str) -> Rung | None:
+    """Return the rung of a checker or of a notebook, by its topic, or None."""
+    return next((rung for rung in RUNGS if name in (rung.checker, rung.notebook)), None)

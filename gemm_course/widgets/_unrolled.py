@@ -13,7 +13,7 @@ from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._gpus import NotKnown, hardware, shown, to_measure
 
 STAGE = LADDER["thread_tiled_1d"]
-# The tile of notebook 04. The kernel writes all BK steps of a tile out.
+# The tile of the notebook on columns of results. The kernel writes all BK steps of a tile out.
 TILE = {"BM": 128, "BN": 128, "TM": 32}
 START = 8
 

@@ -26,7 +26,7 @@ see.registers("thread_tiled_2d", results=64)
 # With one result per thread it was two.
 
 # %% [markdown]
-# *Time: about 30 minutes to read, 48 for the exercises; a pause is marked. Comes from document 004, kernel
+# *Time: about 40 minutes to read, 48 for the exercises; a pause is marked. Comes from document 004, kernel
 # v04, and from document 001; the [glossary](glossary.md#document) says what the documents are.*
 #
 # First two questions from memory, without looking back:
@@ -39,7 +39,7 @@ see.recall("thread_tiles_2d")
 # TFLOPS on an H200. How many will 8 × 8 results per thread reach? Write a number in place of the dots.
 
 # %%
-see.my_bet("slices", tflops=...)
+see.my_bet("thread_tiles_2d", tflops=...)
 
 # %% [markdown]
 # ## How do you multiply a column by a row?
@@ -57,7 +57,7 @@ np.abs(C - A @ B).max()
 # %% [markdown]
 # In every step one column of A and one row of B come in. Each element of one meets each of the other, and 64
 # sums grow by one product each. That is an [outer product](glossary.md#outer-product). The sums stay where
-# they are.
+# they are: books call them **accumulators**.
 #
 # Here a thread does it, with its sums in registers. Choose another thread: what does it read in this step?
 
@@ -151,8 +151,8 @@ square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
 see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}, tells_best=False)
 
 # %% [markdown]
-# **What we know now:** of all shapes, a square of results needs the fewest reads. Its sums take registers: a
-# quarter of the registers means twice the reads.
+# **What we know now:** of all shapes, a square of results needs the fewest reads. More sums mean fewer reads,
+# and more registers.
 #
 # ## Which elements are missing?
 #
@@ -218,7 +218,7 @@ check.draft_is_right(right)
 #
 # - As begins at row `row0` and column `k0` of A, Bs at row `k0` and column `col0` of B.
 # - Store every element of As and of Bs **exactly once**, and a zero where a matrix has ended.
-# - All threads take part. Leave the two barriers where they are.
+# - Share the work among the threads. Leave the two barriers where they are.
 
 
 # %% id="ex-slices"
@@ -278,8 +278,7 @@ see.coverage(make_kernel)
 
 # %% [markdown]
 # **What we know now:** a loop that starts at the thread's own number, and moves on by the number of threads,
-# fills a tile of any size. No line of your kernel is a gift any more, but for its first lines and its
-# barriers.
+# fills a tile of any size. Now the whole kernel is yours.
 
 # %% [markdown] id="side-kernel5"
 # Side trip, 45 minutes: document 000 fills the same holes in slices. [What does that cost, and what cures
@@ -299,9 +298,9 @@ see.coverage(make_kernel)
 see.predict("thread_tiles_2d.ceiling")
 
 # %% [markdown]
-# With the square, `thread_tiled_2d` was measured on an H200 at **33 TFLOPS**: half as much again as your
-# count allows. Who is wrong? Your count, the clock, or the program that ran? Choose one. Then look at what
-# the compiler made of it.
+# `thread_tiled_2d` was measured on an H200, with the square: **33 TFLOPS**. Compare that with your answer.
+# Who is wrong: your count, the clock, or the program that ran? Choose one. Then look at what the compiler
+# made of it.
 
 # %%
 see.fold(lambda: see.as_compiled("thread_tiled_2d", tiles=square), first="Choose first, then open this.")
@@ -347,8 +346,8 @@ see.predict("thread_tiles_2d.occupancy")
 see.predict("thread_tiles_2d.one_block")
 
 # %% [markdown]
-# **What we know now:** sums that do not wait for each other let few warps keep an SM busy. But while a block
-# waits for its next tiles, only another block can compute.
+# **What we know now:** sums that do not wait for each other let few warps compute without a pause. Waiting is
+# another matter: it takes a second block.
 #
 # ## What stops it now?
 #

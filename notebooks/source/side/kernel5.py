@@ -195,30 +195,25 @@ see.fold(see.diff("kernel5", spread), first="Write the exercise first, then open
 # %% [markdown]
 # **Does it pay?** Put three kernels in order, slowest first:
 #
-# - **v04**: a conflict in As, one in Bs, all loads coalesced;
+# - **`thread_tiled_2d`**: a conflict in As, one in Bs, all loads coalesced;
 # - **Kernel 5, columns spread** (`kernel5_spread`): the conflict in As only, all loads coalesced;
 # - **Kernel 5**: both conflicts, loads of B not coalesced.
-#
-# (With padding as well, as in [[no_conflicts]], it was not measured.)
 
 # %%
-see.fold(
-    lambda: see.waits(
-        ("kernel5", square), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d", square), meanings=False
-    ),
-    first="Answer first, then open this.",
-)
+three = ("kernel5", square), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d", square)
+see.fold(lambda: see.waits(*three, meanings=False), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
-# Kernel 5, columns spread, v04: 25.8, 29.7 and 32.9 TFLOPS. Spreading pays. But v04, conflicts and all, beats
-# both.
+# Kernel 5, columns spread, `thread_tiled_2d`: 25.8, 29.7 and 32.9 TFLOPS. Spreading pays. But
+# `thread_tiled_2d`, conflicts and all, beats both.
 #
 # It is not fewer instructions: the faster kernels issue *more* per multiply-add: 1.26, 1.35, 1.36. Nor is it
-# shared memory alone. That is busy in 77, 47 and 72 % of the clocks, and v04, at 72 %, beats the kernel at 47
-# %. What falls all the way is the **waiting** for global memory (c): 23, 15 and 7 % of a warp's time.
+# shared memory alone. That is busy in 77, 47 and 72 % of the clocks, and `thread_tiled_2d`, at 72 %, beats
+# the kernel at 47 %. What falls all the way is the **waiting** for global memory (c): 23, 15 and 7 % of a
+# warp's time.
 #
 # Two things are in this wait. Kernel 5 and the spread kernel spill 48 and 16 bytes, and reading them back
-# counts as well. Without that it is 20, 10 and 6.5 %. For the rest: a thread of v04 asks for all 16 elements
+# counts as well. Without that it is 20, 10 and 6.5 %. For the rest: a thread of it asks for all 16 elements
 # before it stores the first. The other two ask for 8, wait, store, and ask for 8 more: their loops begin at
 # `tx` and `ty`, so the compiler cannot know how often they run.
 #

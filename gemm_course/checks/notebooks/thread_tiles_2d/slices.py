@@ -79,7 +79,7 @@ def _cost(kernel: Any) -> str:
         return f"{counted}, the fewest there can be."
     return (
         f"{counted}, where {FEWEST} are enough: neighbours in x fetch elements of B that lie apart. "
-        "Exercise [[coalesced_b]] is about that."
+        "A side trip mends that."
     )
 
 
