@@ -67,7 +67,10 @@ ROAD = (
             "roof",
         ),
     ),
-    Notebook("naive", ("naive", "naive_loads", "naive_sectors", "no_float64", "naive_counts")),
+    Notebook(
+        "naive",
+        ("naive", "naive_loads", "naive_sectors", "l1_queue", "no_float64", "naive_counts"),
+    ),
     Notebook("coalesced", ("coalesced", "documentation_matmul", "best_block", "leading_dimension")),
     Notebook(
         "shared_memory_tiles",
