@@ -71,7 +71,9 @@ ROAD = (
         "naive",
         ("naive", "naive_loads", "naive_sectors", "l1_queue", "no_float64", "naive_counts"),
     ),
-    Notebook("coalesced", ("coalesced", "documentation_matmul", "best_block", "leading_dimension")),
+    Notebook(
+        "coalesced", ("coalesced", "partial_sums", "documentation_matmul", "best_block", "leading_dimension")
+    ),
     Notebook(
         "shared_memory_tiles",
         ("first_loads", "reverse", "tile_kernel", "barriers", "smallest_failing_shape", "tile_walk"),
