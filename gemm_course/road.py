@@ -67,8 +67,13 @@ ROAD = (
             "roof",
         ),
     ),
-    Notebook("naive", ("naive", "naive_loads", "naive_sectors", "no_float64", "naive_counts")),
-    Notebook("coalesced", ("coalesced", "documentation_matmul", "best_block", "leading_dimension")),
+    Notebook(
+        "naive",
+        ("naive", "naive_loads", "naive_sectors", "l1_queue", "no_float64", "naive_counts"),
+    ),
+    Notebook(
+        "coalesced", ("coalesced", "partial_sums", "documentation_matmul", "best_block", "leading_dimension")
+    ),
     Notebook(
         "shared_memory_tiles",
         ("first_loads", "reverse", "tile_kernel", "barriers", "smallest_failing_shape", "tile_walk"),

@@ -104,6 +104,34 @@ see.warp_and_memory(coalesced)
 ### END SOLUTION
 
 # %% [markdown]
+# ### Exercise [[partial_sums]] · Row sums
+# *core · medium · its walk returns in notebook [[shared_memory_tiles.ipynb]] · 12 minutes*
+#
+# Another kernel, and the same habit: the sums of A's rows, with **one warp per row**. It is launched as
+# `partial_sums[rows, 32](A, out)`: block b has row b, and its 32 threads are a warp.
+#
+# - Share a row out among the lanes. Lane l adds its elements and stores the sum into `out[row, l]`. NumPy
+#   adds these 32 numbers afterwards.
+# - The row may have any length: a lane without elements stores 0.
+# - The checker wants each element loaded once, all sums in float32, and as few sectors per request as the
+#   rows allow: 4 where each row begins at a sector.
+
+
+# %% id="ex-partial_sums"
+@cuda.jit
+def partial_sums(A, out):
+    ### BEGIN SOLUTION
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    acc = float32(0)
+    for col in range(lane, A.shape[1], 32):
+        acc += A[row, col]
+    out[row, lane] = acc
+    ### END SOLUTION
+
+
+check.partial_sums(partial_sums)
+
+# %% [markdown]
 # ### Exercise [[documentation_matmul]] · Repair the manual
 # *core · medium · two faults in eight lines · 8 minutes*
 #

@@ -179,6 +179,36 @@ check.naive_sectors(A=8, B=1, C=8)
 ### END SOLUTION
 
 # %% [markdown]
+# ### Exercise [[l1_queue]] · The queue
+# *core · medium · the same rule returns with shared memory · 8 minutes*
+#
+# Write `wavefronts(addresses)`: from a list of 32 byte addresses, one float of 4 bytes for each lane, to the
+# number of deliveries that L1 needs.
+#
+# - A line has 128 bytes, and each delivery takes at most one float from each of its 32 places. Floats at one
+#   place queue up, whatever line they are in. All lanes that want the same float get it at once.
+# - `[4 * lane for lane in range(32)]`: 32 neighbours, each at a place of its own. **1 delivery.**
+# - `[16384 * (lane // 2) for lane in range(32)]`: rows of 4096 floats, two lanes for each row. 16 different
+#   floats, all at place 0. **16 deliveries.**
+#
+# Lanes may ask in any order. (L1 also needs time for each line, which this rule leaves out. *Longer rows*
+# shows when that counts; the checker asks only where the longest queue decides.)
+
+
+# %% id="ex-l1_queue"
+def wavefronts(addresses):
+    ### BEGIN SOLUTION
+    floats = {address // 4 for address in addresses}
+    places = [each % 32 for each in floats]
+    return max(places.count(place) for place in places)
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.l1_queue(wavefronts)
+
+# %% [markdown]
 # ## Pencil and paper
 #
 # How fast *can* this kernel be, if L1 never pauses? A warp's step is 32 multiply-adds, 64 FLOP, and takes

@@ -156,6 +156,120 @@ def test_an_exception_in_the_learners_function_is_a_refusal_with_its_line():
     assert not verdict.passed and "AttributeError" in verdict.message and "B.shap" in verdict.where
 
 
+# ---- partial_sums: which lane takes which element is the learner's choice ----------------------------------
+
+
+@cuda.jit
+def sums_by_grid(matrix, shares):
+    row, lane = divmod(cuda.grid(1), 32)
+    total = matrix.dtype.type(0)
+    col = lane
+    while col < matrix.shape[1]:
+        total = total + matrix[row, col]
+        col += cuda.blockDim.x
+    shares[row, lane] = total
+
+
+@cuda.jit
+def sums_from_the_right(A, out):
+    row, lane = cuda.blockIdx.x, cuda.laneid
+    acc = float32(0)
+    for col in range(A.shape[1] - 1 - lane, -1, -32):
+        acc += A[row, col]
+    out[row, lane] = acc
+
+
+@cuda.jit
+def sums_with_lanes_reversed(A, out):
+    row, lane = cuda.blockIdx.x, 31 - cuda.threadIdx.x
+    acc = np.float32(0)
+    for first in range(0, A.shape[1], 32):
+        if first + lane < A.shape[1]:
+            acc += A[row, first + lane]
+    out[row, cuda.threadIdx.x] = acc
+
+
+@cuda.jit
+def sums_with_a_choice(A, out):
+    b, t = cuda.blockIdx.x, cuda.threadIdx.x
+    acc = float32(0)
+    for p in range(-(-A.shape[1] // 32)):
+        acc += A[b, 32 * p + t] if 32 * p + t < A.shape[1] else float32(0)
+    out[b, t] = acc
+
+
+@cuda.jit
+def sums_of_whole_sectors(A, out):
+    """The first pass ends where a sector ends, whatever the row's place, so that all others take four."""
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    acc = float32(0)
+    for col in range(lane - row * A.shape[1] % 8, A.shape[1], 32):
+        if col >= 0:
+            acc += A[row, col]
+    out[row, lane] = acc
+
+
+@cuda.jit
+def sums_of_two_accumulators(A, out):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    even, odd = float32(0), float32(0)
+    for col in range(lane, A.shape[1], 64):
+        even += A[row, col]
+        if col + 32 < A.shape[1]:
+            odd += A[row, col + 32]
+    out[row, lane] = even + odd
+
+
+@cuda.jit
+def sums_that_end_early(A, out):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    if lane >= A.shape[1]:
+        out[row, lane] = float32(0)
+        return
+    acc = A[row, lane]
+    for col in range(lane + 32, A.shape[1], 32):
+        acc += A[row, col]
+    out[row, lane] = acc
+
+
+ROW_SUMS = (
+    sums_by_grid,
+    sums_from_the_right,
+    sums_with_lanes_reversed,
+    sums_with_a_choice,
+    sums_of_whole_sectors,
+    sums_of_two_accumulators,
+    sums_that_end_early,
+)
+
+
+@pytest.mark.parametrize("kernel", ROW_SUMS, ids=lambda kernel: kernel.py_func.__name__)
+def test_a_row_may_be_shared_out_in_other_ways(kernel):
+    verdict = check.partial_sums(kernel)
+    assert verdict.passed, str(verdict)
+
+
+def test_row_sums_pass_with_the_sectors_that_rows_allow():
+    """Rows of 333 floats begin at each of a sector's 8 places; one in 8 of their full requests takes 4."""
+    said = check.partial_sums(sums_with_a_choice).message
+    assert "takes 4 sectors where rows are 1024 floats long, and 4.6 where they are 333" in said
+
+
+@pytest.mark.parametrize(
+    "chunk, cost",
+    [
+        ("A.shape[1] // 32", "32 sectors in place of 4, and L1 takes 32 clocks in place of 1"),
+        ("8", "32 sectors in place of 4, and L1 takes 8 clocks in place of 1"),
+    ],
+)
+def test_a_chunk_for_each_lane_costs_clocks_of_l1(chunk, cost):
+    named = ("acc = float32(0)", f"acc = float32(0)\n    chunk = {chunk}")
+    walk = ("range(lane, A.shape[1], 32)", "range(lane * chunk, lane * chunk + chunk)")
+    verdict = altered("partial_sums", {"chunks": ("CPU order", named, walk)})["chunks"].verdict()
+    assert "CPU order" in verdict.message and cost in verdict.message
+    assert "Lane 1 of block 1 reads the columns" in verdict.where
+
+
 INDICES = "col, row = cuda.grid(2)"
 SIZES_EXCHANGED = """row = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.y
     col = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.x"""

@@ -93,6 +93,97 @@ WRONG["coalesced"] = altered(
     },
 )
 
+# ---- partial_sums ------------------------------------------------------------------------------------------
+
+PLACE = "row, lane = cuda.blockIdx.x, cuda.threadIdx.x"
+ZERO = "acc = float32(0)"
+WALK = "range(lane, A.shape[1], 32)"
+ADD = "acc += A[row, col]"
+STORE = "out[row, lane] = acc"
+LOOP = f"for col in {WALK}:"
+CHUNKS = """chunk = (A.shape[1] + 31) // 32
+    for col in range(lane * chunk, min((lane + 1) * chunk, A.shape[1])):"""
+FOURS = """for four in range(4 * lane, A.shape[1], 128):
+      for col in range(four, min(four + 4, A.shape[1])):"""
+PASSES = """for i in range((A.shape[1] + 31) // 32):
+        col = lane + 32 * i"""
+LONE_LANE = f"""if lane == 0:
+        for col in range(A.shape[1]):
+            {ADD}"""
+ROW_PER_THREAD = """row, lane = cuda.grid(1), cuda.threadIdx.x
+    if row >= A.shape[0]:
+        return"""
+
+
+def stepping(step: str) -> tuple[str, str]:
+    """The change to another step between a lane's columns."""
+    return WALK, f"range(lane, A.shape[1], {step})"
+
+
+WRONG["partial_sums"] = altered(
+    "partial_sums",
+    {
+        "chunk_for_each_lane": ("This is CPU order", (LOOP, CHUNKS)),
+        "four_neighbours_for_each_lane": ("must read neighbours", (LOOP, FOURS)),
+        "steps_by_the_whole_launch": ("steps by all threads of the launch", stepping("cuda.gridsize(1)")),
+        "begins_where_the_launch_counts": (
+            "as `cuda.grid(1)` counts",
+            (WALK, "range(cuda.grid(1), A.shape[1], cuda.gridsize(1))"),
+        ),
+        "steps_by_the_rows": ("else elements are left out", stepping("A.shape[0]")),
+        "steps_by_16": ("else elements are added twice", stepping("16")),
+        "steps_by_1": ("which its neighbour has as well", stepping("cuda.blockDim.y")),
+        "no_loop": ("32 are all that the warp adds", (f"{LOOP}\n        {ADD}", "acc += A[row, lane]")),
+        "warp_down_a_column": (
+            "The warp lies along a column",
+            (WALK, "range(lane, A.shape[0], 32)"),
+            ("A[row, col]", "A[col, row]"),
+        ),
+        "row_for_each_thread": (
+            "each thread has a row of its own",
+            (PLACE, ROW_PER_THREAD),
+            (WALK, "range(A.shape[1])"),
+        ),
+        "always_the_first_row": ("reads row 0 of A", (PLACE, "row, lane = 0, cuda.threadIdx.x")),
+        "stores_transposed": ("The subscripts of `out` are swapped", (STORE, "out[lane, row] = acc")),
+        "one_lane_adds": ("One lane adds the whole row", (f"{LOOP}\n        {ADD}", LONE_LANE)),
+        "every_lane_adds_all": ("Every lane adds the whole row", (WALK, "range(A.shape[1])")),
+        "no_guard": ("The last pass is not guarded", (LOOP, PASSES)),
+        "one_column_too_many": (
+            "one column too many",
+            (LOOP, PASSES),
+            (ADD, f"if col <= A.shape[1]:\n            {ADD}"),
+        ),
+        "rounded_down": ("`//` rounds down", (LOOP, PASSES.replace("(A.shape[1] + 31)", "A.shape[1]"))),
+        "width_is_the_height": ("The width is `A.shape[1]`", (WALK, "range(lane, A.shape[0], 32)")),
+        "overwrites_the_sum": ("Only a lane's last element", (ADD, "acc = A[row, col]")),
+        "lanes_behind_the_end_store_nothing": (
+            "Lanes without elements store nothing",
+            (STORE, f"if lane < A.shape[1]:\n        {STORE}"),
+        ),
+        "only_lane_0_stores": ("Only lane 0 stores", (STORE, f"if lane == 0:\n        {STORE}")),
+        "adds_to_out": ("what was in `out` before", (STORE, "out[row, lane] += acc")),
+        "sums_up_in_out": (
+            "kept in `out` itself",
+            (ZERO, "out[row, lane] = 0"),
+            (f"    {STORE}\n", ""),
+            (ADD, "out[row, lane] += A[row, col]"),
+        ),
+        "stores_in_each_pass": ("a lane stores more than once", (ADD, f"{ADD}\n        {STORE}")),
+        "loads_twice": ("are loaded", (ADD, f"if A[row, col] != 0:\n            {ADD}")),
+        "float64": ("`acc = 0.0` makes a float64", (ZERO, "acc = 0.0")),
+        "cast_at_the_end": ("only at the end", (ZERO, "acc = 0.0"), (STORE, "out[row, lane] = float32(acc)")),
+        "starts_with_1": ("Does each lane start with 0?", (ZERO, "acc = float32(1)")),
+        "last_column_left_out": ("The last column is left out", (WALK, "range(lane, A.shape[1] - 1, 32)")),
+        "lanes_along_y": (
+            "All lanes store the same element",
+            (PLACE, PLACE.replace("threadIdx.x", "threadIdx.y")),
+        ),
+        "all_into_row_0": ("All blocks store into row 0", (STORE, "out[0, lane] = acc")),
+        "whole_numbers": ("numbers are wrong", (ADD, "acc += int32(A[row, col])")),
+    },
+)
+
 # ---- documentation_matmul ----------------------------------------------------------------------------------
 
 INDICES = "j, i = cuda.grid(2)"

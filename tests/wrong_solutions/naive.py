@@ -229,6 +229,38 @@ WRONG["naive_counts"] = altered(
     },
 )
 
+# ---- l1_queue ----------------------------------------------------------------------------------------------
+
+FLOATS = "floats = {address // 4 for address in addresses}"
+PLACES = "places = [each % 32 for each in floats]"
+LONGEST = "max(places.count(place) for place in places)"
+
+WRONG["l1_queue"] = altered(
+    "l1_queue",
+    {
+        "lanes_for_floats": ("counts lanes", (FLOATS, "floats = [address // 4 for address in addresses]")),
+        "sectors": ("counts sectors", (LONGEST, "len({address // 32 for address in addresses})")),
+        "lines": ("counts lines", (LONGEST, "len({address // 128 for address in addresses})")),
+        "sum_of_the_queues": ("the sum of all queues", (LONGEST, "len(places)")),
+        "places_in_use": ("the number of places in use", (LONGEST, "len(set(places))")),
+        "shortest_queue": ("the shortest queue", (LONGEST, LONGEST.replace("max", "min"))),
+        "mean_queue": ("the mean of the queues", (LONGEST, "-(-len(places) // len(set(places)))")),
+        "queue_of_lane_0": ("at the place of lane 0", (LONGEST, "places.count(addresses[0] // 4 % 32)")),
+        "places_of_128": ("takes a line for 128 places", (PLACES, PLACES.replace("32", "128"))),
+        "bytes_modulo_32": ("has only 8 places", (FLOATS, "floats = set(addresses)")),
+        "floats_of_8_bytes": ("of 17 answers are right", (FLOATS, FLOATS.replace("4", "8"))),
+        "all_queues": ("must be a whole number", (LONGEST, "[places.count(place) for place in places]")),
+        "place_and_not_its_queue": (
+            "the place with the longest queue",
+            (LONGEST, "max(places, key=places.count)"),
+        ),
+        "only_the_two_examples": (
+            "returned None",
+            (f"return {LONGEST}", f"if addresses[0] == 0:\n        return {LONGEST}"),
+        ),
+    },
+)
+
 # ---- no_float64 --------------------------------------------------------------------------------------------
 
 ZERO = "acc = float32(0)"

@@ -22,7 +22,7 @@ def why_float64(written: Written, lines: list[int]) -> str:
         )
     if any(name in call.names for call in written.calls("float32")):
         return (
-            f"`{name}` becomes float32 only at the end. Until then, for all k steps, it is float64, since it "
+            f"`{name}` becomes float32 only at the end. Until then, in every step, it is float64, since it "
             f"starts as `{value}`."
         )
     return _in_words(wide)

@@ -348,13 +348,18 @@ def _outcomes(function: Callable, cases: Sequence[tuple], read: Callable[[Any], 
     outcomes = []
     for case in cases:
         try:
-            outcomes.append(part.of(call(function, *case, read=read)))
+            outcomes.append(part.of(call(function, *_fresh(case), read=read)))
         except NothingYet as nothing:
             # The next cases tell a stub from a function that answers only some cases.
             outcomes.append(nothing)
         except Refused as refused:
             return [*outcomes, refused]
     return outcomes
+
+
+def _fresh(case: tuple) -> tuple:
+    """Return the case with copies of its lists, as a learner's function may sort or empty what it gets."""
+    return tuple(list(given) if isinstance(given, list) else given for given in case)
 
 
 def _is_answer(outcome: Any) -> bool:
