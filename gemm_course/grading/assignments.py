@@ -38,9 +38,14 @@ def without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         if SOLUTIONS_LINK in cell.source:
             cell.source = cell.source.split(SOLUTIONS_LINK)[0].rstrip()
-        if LISTING in cell.metadata.get("tags", []) and cell.cell_type == "code":
+        if is_listing(cell):
             cell.outputs = []
     return notebook
+
+
+def is_listing(cell: nbformat.NotebookNode) -> bool:
+    """Tell whether a cell lists a kernel that solves an exercise."""
+    return cell.cell_type == "code" and LISTING in cell.metadata.get("tags", [])
 
 
 def _graded(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:

@@ -69,7 +69,10 @@ def outcomes(folder: Path, assignment: str | None = None) -> Iterator[Outcome]:
                     Outcome(name, student, points[name, student], most.get(name, 0), outdated=outdated)
                 )
             else:
-                found.append(Outcome(name, student, None, most.get(name, 0), _why_not(folder, place)))
+                noted = _reason_of(folder, name, student)
+                outdated = noted.is_file() and _changed(place / graded.name) > _changed(noted)
+                reason = _why_not(folder, place)
+                found.append(Outcome(name, student, None, most.get(name, 0), reason, outdated))
     yield from sorted(found, key=lambda each: (each.points is not None, each.assignment, each.student))
 
 

@@ -37,6 +37,7 @@ _ARGUMENTS = ("--IPKernelApp.ignore_cwd=True", f"--IPKernelApp.exec_lines={_BEGI
 MOST_SECONDS, MOST_TEXT, MOST_SHOWN = 600, 100_000, 20_000_000
 # Of what a cell displays, these are kept.
 SHOWN = ("text/plain", "image/png", "image/jpeg")
+WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 class Restore(NbGraderPreprocessor):
@@ -66,15 +67,15 @@ class ConfinedExecute(Execute):
 
     def preprocess(self, notebook: NotebookNode, resources: dict, *args) -> tuple[NotebookNode, dict]:
         about = resources["nbgrader"]
-        self._cell, self._begun, self._shown = 0, time.monotonic(), 0
+        self._cell, self._begun, self._shown = "", time.monotonic(), 0
         self.store_widget_state = False  # JupyterLab would run what a widget's state brings.
         metadata = copy.deepcopy(notebook.metadata)
         try:
             with _folder_for_sockets() as self._sockets:
                 notebook, resources = super().preprocess(notebook, resources, *args)
         except Exception as error:
-            where = f"cell {self._cell} of the graded copy" if self._cell else "its start"
-            reason = f"the kernel ended in {where}: {type(error).__name__}, {_first_line(error)}"
+            where = f"in the cell that begins `{self._cell}`" if self._cell else "at its start"
+            reason = f"the kernel ended {where}: {type(error).__name__}, {_first_line(error)}"
             reason = str(error) if isinstance(error, NotGraded) else reason
             note(Path(self.folder), about["assignment"], about["student"], reason)
             forget_points(Path(self.folder), about["assignment"], about["student"])
@@ -86,7 +87,7 @@ class ConfinedExecute(Execute):
         return notebook, resources
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
-        self._cell = index + 1
+        self._cell = next(iter(cell.source.strip().splitlines()), "")[:80]
         if time.monotonic() - self._begun > MOST_SECONDS:
             raise NotGraded(f"its cells ran for more than {MOST_SECONDS} seconds")
         return super().preprocess_cell(cell, resources, index)
@@ -140,6 +141,7 @@ def _settle(cell: NotebookNode) -> None:
     nbgrader takes anything on stderr for an error, such as a warning. It takes a cell that did not run for a
     right one. Outputs that a browser would execute are dropped.
     """
+    cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
     for output in cell.outputs:
         if output.output_type == "stream":
             output.name, output.text = "stdout", output.text[:MOST_TEXT]

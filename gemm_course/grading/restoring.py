@@ -17,7 +17,7 @@ from nbformat.corpus.words import generate_corpus_id
 
 from gemm_course.second_edition import cell_id
 
-from .assignments import answer_and_question, check_at_the_end
+from .assignments import answer_and_question, check_at_the_end, is_listing
 
 _ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _CHECK = re.compile(r"graded\(check\.(\w+)\(")
@@ -27,9 +27,10 @@ _TYPES = ("code", "markdown", "raw")
 def restored(submission: NotebookNode, assignment: NotebookNode) -> NotebookNode:
     """Return the submission in the assignment's form. Neither is changed.
 
-    Every cell of the learner's stays, in the learner's order. Outputs, tags and other metadata are dropped,
-    because some of them make graders skip a cell. The assignment's cells before its first answer, such as the
-    imports, come first if the learner has deleted, moved or changed them.
+    Every cell of the learner's stays, in the learner's order, but those that list the course's kernels.
+    Outputs, tags and other metadata are dropped, because some of them make graders skip a cell. The
+    assignment's cells before its first answer, such as the imports, come first if the learner has deleted,
+    moved or changed them.
     """
     form = _Form(assignment)
     given = [form.read(_clean(cell)) for cell in submission.cells]
@@ -42,7 +43,7 @@ def restored(submission: NotebookNode, assignment: NotebookNode) -> NotebookNode
         if cell.cell_type != "code" and cell.source.strip() not in form.texts:
             # Links and scripts would work in the teacher's browser. Feedback leaves plain text out.
             cell.cell_type, cell.metadata.raw_mimetype = "raw", "text/plain"
-        if each.role != "check" or each.written:
+        if (each.role != "check" or each.written) and cell.source.strip() not in form.listings:
             cells.append(cell)
         cells += [check for name, at in places.items() if at == place for check in form.checks[name]]
     cells += [check for name, at in places.items() if at is None for check in form.checks[name]]
@@ -82,6 +83,8 @@ class _Form:
         self.answers: dict[str, NotebookNode] = {}
         self.checks: dict[str, list[NotebookNode]] = {}
         self.beginnings: list[NotebookNode] = []
+        # Feedback would hand these out: they list kernels that exercises ask for.
+        self.listings = {cell.source.strip() for cell in assignment.cells if is_listing(cell)}
         self.texts = {cell.source.strip() for cell in assignment.cells if cell.cell_type == "markdown"}
         # `roles` maps the name or id of a cell, and the name of an exercise, to (role, name of the answer).
         self.roles: dict[str, tuple[str, str]] = {}

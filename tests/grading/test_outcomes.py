@@ -11,6 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from gemm_course import road
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.graded import show
 from gemm_course.commands.release import release_assignments
@@ -18,7 +19,7 @@ from gemm_course.grading.outcomes import Outcome, note, outcomes
 from tests.grading import books
 from tests.notebooks.builder import ROOT
 
-NAME = books.NAME
+NAME = road.notebook(books.NAME).name
 ATTACKS = """
 import os, pathlib, sqlite3
 startup = pathlib.Path("~/.ipython/profile_default/startup").expanduser()
@@ -61,11 +62,14 @@ def test_why_a_submission_has_no_points(tmp_path):
     hand_in(tmp_path, "ada", books.right())
     hand_in(tmp_path, "ben", books.right(), "Untitled.ipynb")
     hand_in(tmp_path, "dan", books.right())
-    note(tmp_path, NAME, "dan", "the kernel ended in cell 7 of the graded copy")
+    note(tmp_path, NAME, "dan", "the kernel ended in the cell that begins `exit()`")
     reasons = {each.student: each.reason for each in outcomes(tmp_path)}
     assert reasons["ada"] == f"run `nbgrader autograde {NAME} --student ada`, and see what it says"
     assert reasons["ben"] == f"{NAME}.ipynb is missing; there is Untitled.ipynb"
-    assert reasons["dan"] == "the kernel ended in cell 7 of the graded copy"
+    assert reasons["dan"] == "the kernel ended in the cell that begins `exit()`"
+    os.utime(hand_in(tmp_path, "dan", books.right()) / f"{NAME}.ipynb", (4e9, 4e9))
+    (again,) = [str(each) for each in outcomes(tmp_path) if each.student == "dan"]
+    assert again.endswith("begins `exit()`, and a newer notebook was handed in since")
     assert reasons["eve"] == "no assignment 03 was released; is the folder's name right?"
     text, complete = show(tmp_path, None)
     assert not complete and "4 of 4 submissions are not graded. An export has 0 for them" in text
@@ -169,7 +173,10 @@ def test_nbgrader_gives_the_points_that_are_earned(python, tmp_path):
         "f_exits": None, "g_links": None, "g_pipe": None, "g\nline": None, "h_half": many // 2,
         "i_tampers": 0, "j_shows": many, "k_parts": None,
     }, told  # fmt: skip
-    assert "the kernel ended in cell" in found["f_exits"].reason and "is a link" in found["g_links"].reason
+    assert (
+        "the cell that begins `import os; os._exit(1)`" in found["f_exits"].reason
+        and "is a link" in found["g_links"].reason
+    )
     assert "data in the submission is a pipe" in found["g_pipe"].reason
     assert "the student's folder has characters that cannot be shown" in found["g\nline"].reason
     assert found["c_changed"].most == many

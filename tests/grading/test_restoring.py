@@ -6,7 +6,7 @@ import subprocess
 import nbformat
 import pytest
 
-from gemm_course.grading.assignments import assignment_of
+from gemm_course.grading.assignments import assignment_of, is_listing
 from gemm_course.grading.restoring import restored
 from tests.grading import books
 from tests.notebooks.builder import ROOT
@@ -99,8 +99,16 @@ def test_a_split_cell_of_the_courses_own_notebook_is_checked_after_its_last_half
 def test_an_assignment_is_its_own_form():
     assignment = books.assignment()
     made = restored(assignment, assignment)
-    assert [cell.source for cell in made.cells] == [cell.source for cell in assignment.cells]
-    assert books.names(made.cells) == books.names(assignment.cells)
+    kept = [cell for cell in assignment.cells if not is_listing(cell)]
+    assert [cell.source for cell in made.cells] == [cell.source for cell in kept]
+    assert books.names(made.cells) == books.names(kept)
+
+
+def test_what_lists_the_courses_kernels_is_left_out():
+    """Grading would run it, and feedback would show the kernel that an exercise asks for."""
+    listings = [cell for cell in books.assignment().cells if is_listing(cell)]
+    graded = {cell.source for cell in restored(books.right(), books.assignment()).cells}
+    assert listings and not any(cell.source in graded for cell in listings)
 
 
 def test_an_empty_notebook_gets_all_checks():
