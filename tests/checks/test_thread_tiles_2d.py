@@ -158,7 +158,9 @@ def test_another_way_to_fill_the_tiles_passes(name):
     assert verdict.passed, str(verdict)
 
 
-@pytest.mark.parametrize(("changes", "words"), [((), "moves 32 sectors"), ((IN_ORDER,), "moves 4 sectors")])
+@pytest.mark.parametrize(
+    ("changes", "words"), [((), "a load of B 32."), ((IN_ORDER,), "a load of B 4: the fewest")]
+)
 def test_the_verdict_tells_what_a_load_of_b_costs(changes, words):
     verdict = verdict_of(changed(solution("slices"), *changes))
     assert words in verdict.message and verdict.passed

@@ -241,7 +241,7 @@ def slices() -> dict[str, Wrong]:
             ("BK * BN, BM * BN // (TM * TN)", "BK * BN, BN // TN"),
         ),
         "no_loop": (
-            "There is no loop over As",
+            "Every thread fetches one element of As",
             ("BM * BK, BM * BN // (TM * TN)", "ty * (BN // TN) + tx + 1"),
         ),
         "elements_rounded_down": (

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -408,12 +409,10 @@ def _reasons(done: Fetched, array: str, held: np.ndarray, wrong: np.ndarray) -> 
             else ("col0", "cuda.blockIdx.x * BN", "BM")
         )
         yield f"{matrix} is fetched from {other} times the block's number on: it is `{first} = {right}`."
-    if _ends_swapped(done, array, held):
+    if ends := _wrong_ends(done, array, held):
         first, second = "mk" if array == "As" else "kn"
-        yield (
-            f"`{first}` and `{second}` are swapped in the guard of {matrix}: it has {first} rows and "
-            f"{second} columns."
-        )
+        swapped = f"`{first}` and `{second}` are swapped" if ends == [(second, first)] else "An end is wrong"
+        yield f"{swapped} in the guard of {matrix}: it has {first} rows and {second} columns."
     if not held.any():
         yield f"There are only zeros in `{array}`: the guard lets nobody fetch."
     if (held[wrong] == 0).all():
@@ -442,13 +441,21 @@ def _begins_by_the_other_size(done: Fetched, array: str, held: np.ndarray) -> bo
     return bool((held == expected).all())
 
 
-def _ends_swapped(done: Fetched, array: str, held: np.ndarray) -> bool:
-    """Return whether zeros are just where a guard with rows and columns swapped stores them."""
-    rows, columns = (done.problem.A if array == "As" else done.problem.B).shape
+def _wrong_ends(done: Fetched, array: str, held: np.ndarray) -> list[tuple[str, str]]:
+    """Return the wrong pairs of ends, such as ("k", "m"), whose guard stores zeros just where they are."""
     row, column = done.source(array, (0, 0))
     down, right = np.ogrid[: held.shape[0], : held.shape[1]]
-    passes = (row + down < columns) & (column + right < rows)
-    return (passes != done.inside(array)).any() and ((held != 0) == passes).all()
+
+    def passes(ends: tuple[str, str]) -> np.ndarray:
+        last_row, last_column = (getattr(done.problem, end) for end in ends)
+        return (row + down < last_row) & (column + right < last_column)
+
+    inside = done.inside(array)
+    return [
+        ends
+        for ends in product("mnk", repeat=2)
+        if (passes(ends) != inside).any() and ((held != 0) == passes(ends)).all()
+    ]
 
 
 def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:

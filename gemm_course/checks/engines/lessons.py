@@ -190,8 +190,8 @@ def barriers(per_tile: int, explain: Callable[[GemmTrial, int, int], str | None]
         said = explain(trial, executed, tiles) if explain else None
         raise Refused(
             said
-            or f"More than {per_tile} barriers per tile. Each of them keeps all threads waiting; the "
-            "accumulators are a thread's own and need none.",
+            or f"More than {per_tile} barriers per tile. Each of them keeps all threads waiting. Which of "
+            "them protects nothing?",
             f"{trial.about}: {executed} barriers per block for {tiles} tiles; {per_tile * tiles} are enough.",
         )
 

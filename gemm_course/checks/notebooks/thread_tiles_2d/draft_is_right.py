@@ -14,6 +14,7 @@ CASES = (
     (32, 16, 4, 4, 4),
     (32, 16, 8, 4, 4), (16, 32, 4, 4, 8), (32, 16, 8, 4, 2), (16, 16, 4, 2, 4), (16, 16, 16, 4, 4),
     (32, 32, 4, 4, 4), (8, 8, 8, 1, 1), (16, 24, 12, 4, 2), (16, 64, 8, 4, 4), (64, 16, 8, 4, 4),
+    (32, 16, 4, 4, 8),
 )  # fmt: skip
 
 SLIPS = (
@@ -79,6 +80,11 @@ SLIPS = (
             ("TM", lambda BM, BN, BK, TM, TN: BK == TM),
             ("TN", lambda BM, BN, BK, TM, TN: BK == TN),
         )
+    ),
+    Slip(
+        "You ask for square blocks and square thread tiles. The draft needs neither: it is right with "
+        "BM=16, BN=32, BK=4, TM=4, TN=8 as well.",
+        lambda BM, BN, BK, TM, TN: BM == BN and TM == TN and BK == BM // TM,
     ),
     Slip(
         "TM and TN are swapped: a thread takes TN of the BN columns and TM of the BM rows, so there are "

@@ -140,8 +140,8 @@ def _numbered(array: str) -> tuple[CoverageSlip, ...]:
             lambda e, t: [place(f, t) for f in range(e, size(t), t.threads[0])],
         ),
         _in_order(
-            f"There is no loop over {array}: every thread fetches one element. The tile has more elements "
-            "than the block threads.",
+            f"Every thread fetches one element of {array}: there is no loop, or its stride is too large. The "
+            "tile has more elements than the block threads.",
             array,
             lambda e, t: [place(e, t)],
         ),

@@ -70,16 +70,20 @@ def slices(make_kernel):
 
 
 def _cost(kernel: Any) -> str:
-    """Return in a sentence what a load of B costs with the document's tiles."""
+    """Return in a sentence what the loads cost with the document's tiles."""
     geometry, whole = outer_product.geometry(DOCUMENT), Problem(*DOCUMENT.block_tile)
     trial = try_on(kernel, geometry, whole, tiles=DOCUMENT)
-    sectors = trial.sectors("load", "B") / trial.total("requests", "load", "B")
-    counted = f"With 128 × 128 × 16 tiles a load of B moves {sectors:g} sectors per request"
-    if sectors <= FEWEST:
-        return f"{counted}, the fewest there can be."
+    of_a, of_b = (trial.sectors("load", each) / trial.total("requests", "load", each) for each in "AB")
+    counted = (
+        f"With 128 × 128 × 16 tiles a load of A moves {of_a:g} sectors per request, a load of B {of_b:g}"
+    )
+    apart = [matrix for matrix, sectors in (("A", of_a), ("B", of_b)) if sectors > FEWEST]
+    if not apart:
+        return f"{counted}: the fewest there can be."
+    mended = " A side trip mends that." * (apart == ["B"])
     return (
-        f"{counted}, where {FEWEST} are enough: neighbours in x fetch elements of B that lie apart. "
-        "A side trip mends that."
+        f"{counted}. {FEWEST} are enough: neighbours fetch elements of {' and of '.join(apart)} that lie "
+        f"apart.{mended}"
     )
 
 
