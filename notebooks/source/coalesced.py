@@ -9,7 +9,7 @@
 # - rule out blocks and lengths of rows by counting sectors and wavefronts;
 # - work out a profile with pencil and paper, before the profiler shows it.
 #
-# *Time: about 40 minutes to read, 40 for the exercises. Comes from document 004, kernel v01.*
+# *Time: about 40 minutes to read, 45 for the exercises. Comes from document 004, kernel v01.*
 
 # %%
 import numpy as np

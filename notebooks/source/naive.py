@@ -9,7 +9,7 @@
 # - count what a warp asks of memory, and forecast a kernel's speed from it with pencil and paper;
 # - spot a float64 that sneaked in.
 #
-# *Time: about 30 minutes to read, 40 for the exercises. Comes from document 004, kernel v00.*
+# *Time: about 30 minutes to read, 44 for the exercises. Comes from document 004, kernel v00.*
 
 # %%
 import numpy as np
