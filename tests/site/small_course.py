@@ -25,6 +25,7 @@ Run it. The [list](notebooks/glossary.md#lane) has the words, [the rules](RULES.
     "notebooks/glossary.md": "# Glossary\n\n## threads\n\n### lane\nA place. "
     "[00](00_dots.ipynb#cell-id=exercise-00-1)\n",
     "docs/what_limits_it.md": "# What limits it\n\nSee [the emulator](../lockstep/README.md).\n",
+    "docs/open_questions.md": "# Open questions\n\nNobody measured it.\n",
     "lockstep/README.md": "# The emulator\n\nIt counts, and $a^2$ is a square. [More](REFERENCE.md).\n",
     "lockstep/REFERENCE.md": "# Reference\n\nBack to the [start](README.md).\n",
 }

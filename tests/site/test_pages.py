@@ -29,6 +29,7 @@ def test_every_file_that_is_linked_is_there_and_markdown_is_a_page(built):
         "notebooks/00_dots",
         "notebooks/glossary",
         "docs/what_limits_it",
+        "docs/open_questions",
         "lockstep/README",
         "lockstep/REFERENCE",
         "RULES",
