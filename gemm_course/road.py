@@ -76,7 +76,15 @@ ROAD = (
     ),
     Notebook(
         "shared_memory_tiles",
-        ("first_loads", "reverse", "tile_kernel", "barriers", "smallest_failing_shape", "tile_walk"),
+        (
+            "first_loads",
+            "reverse",
+            "tile_kernel",
+            "barriers",
+            "smallest_failing_shape",
+            "tile_walk",
+            "transpose",
+        ),
     ),
     Notebook("thread_tiles_1d", ("reads_per_result", "thread_columns", "tile_sectors", "in_registers")),
     Notebook("thread_tiles_2d", ("outer_product", "draft_is_right", "slices")),

@@ -514,6 +514,47 @@ see.tiles("block_tiled", tells_best=False)
 # fewer loads, and reaches 8.77. The best of 181 measured choices is 1 % faster than v02.
 
 # %% [markdown]
+# ### Exercise [[transpose]] · Transpose
+# *core · medium · 15 minutes*
+#
+# A kernel that multiplies nothing. Write `make_transpose(T)`, which returns the kernel `(A, out)` that stores
+# A transposed: `out[j, i] = A[i, j]`. A has m rows and n columns, any m and n. Blocks of T × T threads, x
+# along the columns of A: `ceil(n / T)` × `ceil(m / T)` blocks. T is 4, 8, 16 or 32.
+#
+# Read along rows of A and store along rows of `out`; between the two lies a tile in shared memory, and a
+# barrier. Each element is loaded once and stored once. The checker also counts, with T = 32: no bank
+# conflict; and, where m and n are multiples of 8 floats, no sector in vain, neither in nor out. (Other rows
+# do not begin where a sector begins.)
+
+
+# %% id="ex-transpose"
+def make_transpose(T):
+    ### BEGIN SOLUTION
+    P = T + 1
+    ### STUB
+    # # your code: what the tile's shape needs besides T
+    ### END SOLUTION
+
+    @cuda.jit
+    def transpose(A, out):
+        ### BEGIN SOLUTION
+        m, n = A.shape
+        tile = cuda.shared.array((T, P), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * T, cuda.blockIdx.x * T
+        if row0 + ty < m and col0 + tx < n:
+            tile[ty, tx] = A[row0 + ty, col0 + tx]
+        cuda.syncthreads()
+        if col0 + ty < n and row0 + tx < m:
+            out[col0 + ty, row0 + tx] = tile[tx, ty]
+        ### END SOLUTION
+
+    return transpose
+
+
+check.transpose(make_transpose)
+
+# %% [markdown]
 # ---
 # ## Quiz
 

@@ -264,3 +264,120 @@ def test_a_return_between_the_loads_and_the_barrier_is_named():
     left = f"{loaded}            if row >= m or col >= n:\n                return\n"
     verdict = verdict_of(changed(TILED, (loaded, left)))
     assert "The threads outside C `return` and never reach the barrier" in verdict.message
+
+
+# ---- transpose ---------------------------------------------------------------------------------------------
+
+
+def lanes_rotate_the_columns(T):
+    @cuda.jit
+    def kernel(src, dst):
+        tile = cuda.shared.array((T, T), float32)
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        j, i = cuda.grid(2)
+        if i < dst.shape[1] and j < dst.shape[0]:
+            tile[y, (x + y) % T] = src[i, j]
+        cuda.syncthreads()
+        j, i = cuda.blockIdx.y * T + x, cuda.blockIdx.x * T + y
+        if i >= dst.shape[0] or j >= dst.shape[1]:
+            return
+        dst[i, j] = tile[x, (x + y) % T]
+
+    return kernel
+
+
+def swizzled(T):
+    @cuda.jit
+    def kernel(A, out):
+        tile = cuda.shared.array((T, T), dtype=float32)
+        x, y, bx, by = cuda.threadIdx.x, cuda.threadIdx.y, cuda.blockIdx.x * T, cuda.blockIdx.y * T
+        tile[y, x ^ y] = A[by + y, bx + x] if by + y < A.shape[0] and bx + x < A.shape[1] else float32(0)
+        cuda.syncthreads()
+        if bx + y < A.shape[1] and by + x < A.shape[0]:
+            out[bx + y, by + x] = tile[x, y ^ x]
+
+    return kernel
+
+
+def in_one_dimension(T):
+    WORDS = T * T + T
+
+    @cuda.jit
+    def kernel(A, out):
+        m, n = A.shape
+        tile = cuda.shared.array(WORDS, float32)
+        e = cuda.threadIdx.y * T + cuda.threadIdx.x
+        i, j = cuda.blockIdx.y * T + e // T, cuda.blockIdx.x * T + e % T
+        if i < m and j < n:
+            tile[e + e // T] = A[i, j]
+        cuda.syncthreads()
+        i, j = cuda.blockIdx.x * T + e // T, cuda.blockIdx.y * T + e % T
+        if i < n and j < m:
+            out[i, j] = tile[e % T * (T + 1) + e // T]
+
+    return kernel
+
+
+def turned_when_filled(T):
+    P = T + 1
+
+    @cuda.jit
+    def kernel(A, out):
+        m, n = A.shape
+        tile = cuda.shared.array((T, P), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        x, y = cuda.grid(2)
+        if y < m and x < n:
+            tile[tx, ty] = A[y, x]
+        cuda.syncthreads()
+        x += (cuda.blockIdx.y - cuda.blockIdx.x) * T
+        y += (cuda.blockIdx.x - cuda.blockIdx.y) * T
+        if y < n and x < m:
+            out[y, x] = tile[ty, tx]
+
+    return kernel
+
+
+def padded_by_three_and_clamped(T):
+    P = T + 3
+
+    @cuda.jit
+    def kernel(A, out):
+        m, n = A.shape
+        tile = cuda.shared.array((T, P), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        r, c = cuda.blockIdx.y * T, cuda.blockIdx.x * T
+        if ty < min(T, m - r) and tx < min(T, n - c):
+            tile[ty, tx] = A[r + ty, c + tx]
+        cuda.syncthreads()
+        if tx < min(T, m - r) and ty < min(T, n - c):
+            out[c + ty, r + tx] = tile[tx, ty]
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    "factory",
+    [
+        lanes_rotate_the_columns,
+        swizzled,
+        in_one_dimension,
+        turned_when_filled,
+        padded_by_three_and_clamped,
+    ],
+)
+def test_any_map_of_addresses_without_conflicts_transposes(factory):
+    verdict = check.transpose(factory)
+    assert verdict.passed, str(verdict)
+
+
+def test_a_transpose_counts_whole_sectors_both_ways():
+    # A is 40 × 88 with T = 32: 3,520 floats, eight in a sector.
+    assert "440 sectors in and 440 out" in verdict_of(solution("transpose")).message
+
+
+@pytest.mark.parametrize("padding, wavefronts", [(2, 2), (4, 4), (16, 16), (32, 32)])
+def test_a_padding_that_is_no_odd_number_leaves_conflicts(padding, wavefronts):
+    verdict = verdict_of(changed(solution("transpose"), ("P = T + 1", f"P = T + {padding}")))
+    assert f"reading `tile` takes {wavefronts} wavefronts" in verdict.message
+    assert f"A padding of {padding} words" in verdict.message

@@ -536,3 +536,139 @@ WRONG["tile_walk"] = altered(
         "the_whole_tile": ("That is the whole tile", (ELEMENTS, "range(BM * BK)")),
     },
 )
+
+
+# ---- transpose ---------------------------------------------------------------------------------------------
+
+DECLARED = "tile = cuda.shared.array((T, P), float32)"
+GUARD_IN, GUARD_OUT = "if row0 + ty < m and col0 + tx < n:", "if col0 + ty < n and row0 + tx < m:"
+FILL, TURN = "tile[ty, tx] = A[row0 + ty, col0 + tx]", "out[col0 + ty, row0 + tx] = tile[tx, ty]"
+TURNED = f"""        cuda.syncthreads()
+        {GUARD_OUT}
+            {TURN}
+"""
+FILLED_IN = f"""        {GUARD_IN}
+            {FILL}
+"""
+ALL_OF_TILE = """for i in range(T):
+            for j in range(T):
+                if row0 + i < m and col0 + j < n:
+                    tile[i, j] = A[row0 + i, col0 + j]
+"""
+NO_TILE = ((f"        {DECLARED}\n", ""), ("        cuda.syncthreads()\n", ""))
+
+WRONG["transpose"] = altered(
+    "transpose",
+    {
+        "stored_down_a_column": (
+            "Storing goes down a column of `out`: 32 sectors",
+            *NO_TILE,
+            (FILLED_IN, ""),
+            (
+                f"{GUARD_OUT}\n            {TURN}",
+                f"{GUARD_IN}\n            out[col0 + tx, row0 + ty] = A[row0 + ty, col0 + tx]",
+            ),
+        ),
+        "read_down_a_column": (
+            "Reading goes down a column of `A`: 32 sectors",
+            *NO_TILE,
+            (FILLED_IN, ""),
+            (TURN, "out[col0 + ty, row0 + tx] = A[row0 + tx, col0 + ty]"),
+        ),
+        "tile_filled_down_a_column": (
+            "A is read down a column",
+            (GUARD_IN, "if row0 + tx < m and col0 + ty < n:"),
+            (FILL, "tile[tx, ty] = A[row0 + tx, col0 + ty]"),
+        ),
+        "tile_emptied_down_a_column": (
+            "`out` is stored down a column",
+            (GUARD_OUT, "if col0 + tx < n and row0 + ty < m:"),
+            (TURN, "out[col0 + tx, row0 + ty] = tile[ty, tx]"),
+        ),
+        "no_barrier": ("There is no barrier", ("cuda.syncthreads()", "pass")),
+        "barrier_not_called": ("without parentheses", ("cuda.syncthreads()", "cuda.syncthreads")),
+        "barrier_too_early": (
+            "before the tile is filled",
+            ("        cuda.syncthreads()\n", ""),
+            (FILLED_IN, f"        cuda.syncthreads()\n{FILLED_IN}"),
+        ),
+        "barrier_in_the_guard": (
+            "inside an `if`",
+            ("        cuda.syncthreads()", "            cuda.syncthreads()"),
+        ),
+        "returns_early": (
+            "has left with `return`",
+            (GUARD_IN, "if row0 + ty >= m or col0 + tx >= n:\n            return\n        if True:"),
+        ),
+        "guard_of_the_load_for_both": ("The store has the guard of the load", (GUARD_OUT, GUARD_IN)),
+        "guard_of_the_store_swapped": (
+            "guard of the store has rows and columns swapped",
+            (GUARD_OUT, "if col0 + ty < m and row0 + tx < n:"),
+        ),
+        "guard_of_the_load_swapped": (
+            "guard of the load lets threads out of A and keeps",
+            (GUARD_IN, "if row0 + ty < n and col0 + tx < m:"),
+        ),
+        "both_guards_around_the_store": (
+            "both guards stand around the store",
+            (GUARD_OUT, f"{GUARD_IN[:-1]} and col0 + ty < n and row0 + tx < m:"),
+        ),
+        "no_guard_of_the_load": ("Threads load outside A", (GUARD_IN, "if True:")),
+        "no_guard_of_the_store": ("the store needs a guard of its own", (GUARD_OUT, "if True:")),
+        "load_too_strict": ("that nobody filled", (GUARD_IN, "if row0 + ty < m - 1 and col0 + tx < n:")),
+        "store_too_strict": ("last row of `out`", (GUARD_OUT, "if col0 + ty < n - 1 and row0 + tx < m:")),
+        "store_too_strict_in_a_row": (
+            "last column of `out`",
+            (GUARD_OUT, "if col0 + ty < n and row0 + tx < m - 1:"),
+        ),
+        "block_not_swapped": (
+            "the output block is not swapped",
+            (GUARD_OUT, "if row0 + ty < n and col0 + tx < m:"),
+            (TURN, "out[row0 + ty, col0 + tx] = tile[tx, ty]"),
+        ),
+        "tile_not_turned": ("within them nothing is transposed", ("tile[tx, ty]", "tile[ty, tx]")),
+        "copied": (
+            "is a copy of A",
+            (GUARD_OUT, "if row0 + ty < n and col0 + tx < m:"),
+            (TURN, "out[row0 + ty, col0 + tx] = tile[ty, tx]"),
+        ),
+        "no_padding": ("lies in one bank", ("P = T + 1", "P = T")),
+        "filled_with_conflicts": (
+            "filling `tile` takes 32",
+            ("P = T + 1", "P = T"),
+            ("tile[ty, tx]", "tile[tx, ty]"),
+            ("= tile[tx, ty]", "= tile[ty, tx]"),
+        ),
+        "padding_of_eight": ("begins 8 banks after", ("P = T + 1", "P = T + 8")),
+        "a_row_more": ("one row more", ("(T, P), float32", "(P, T), float32")),
+        "tile_of_float64": ("holds float64", ("(T, P), float32", "(T, P), float64")),
+        "tile_of_float16": ("less than 4 bytes", ("(T, P), float32", "(T, P), float16")),
+        "tile_of_whole_numbers": ("are int32, whole numbers", ("(T, P), float32", "(T, P), int32")),
+        "size_written_out": ("its size is written out", ("(T, P), float32", "(32, 33), float32")),
+        "indexed_as_all_of_a": ("is past the end of `tile`", ("tile[ty, tx]", "tile[row0 + ty, col0 + tx]")),
+        "no_block_index": (
+            "the block index is missing",
+            ("cuda.blockIdx.y * T, cuda.blockIdx.x * T", "0, 0"),
+        ),
+        "every_thread_fills_the_tile": (
+            "Every thread fills the whole tile",
+            (FILLED_IN, "        " + ALL_OF_TILE),
+        ),
+        "one_thread_fetches_all": (
+            "one thread fetches for the whole block",
+            (
+                FILLED_IN,
+                "        if tx == 0 and ty == 0:\n            "
+                + ALL_OF_TILE.replace("\n", "\n    ").rstrip()
+                + "\n",
+            ),
+        ),
+        "loaded_twice": (
+            "A is loaded",
+            (TURNED, TURNED.replace("tile[tx, ty]", "tile[tx, ty] if A[0, 0] > 0 else float32(0)")),
+        ),
+        "stores_into_a": ("which is input", (FILL, f"{FILL}\n            A[row0 + ty, col0 + tx] = 0")),
+        "factors_of_float64": ("in float64", ("= tile[tx, ty]", "= 1.0 * tile[tx, ty]")),
+        "return_forgotten": ("returns nothing", ("return transpose", "")),
+    },
+)
