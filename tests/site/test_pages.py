@@ -78,7 +78,7 @@ def test_github_shows_folders_that_begin_with_an_underscore(built):
 def test_progress_is_said(built):
     said = built[1]
     assert said[0].startswith("Reading 1 notebook") and re.fullmatch(
-        r"7 pages, [\d.]+ MB, in \d+ s\.", said[-1]
+        r"8 pages, [\d.]+ MB, in \d+ s\.", said[-1]
     )
 
 
