@@ -74,10 +74,13 @@ _FIGURES = (
     "How busy each part of the GPU is, in percent of the clocks: while one warp waits, others keep it busy."
 )
 _SHORT = f"{', '.join(f'{short} = {part}' for part, (_, short) in HEADS.items() if short != part)}."
-_GAIN = "At most: without the limit, but all other parts would still need their clocks."
-_THE_LIMIT = f"the limit: the busiest, if {percent(LIMIT)} or more"
+_GAIN = (
+    "At most: if the busiest part took no time, and all others still needed their clocks. Whether it is the "
+    "limit, only taking its work away shows."
+)
+_THE_LIMIT = f"the busiest, if {percent(LIMIT)} or more"
 _THE_NEXT = "what would be next"
-_NO_LIMIT = "Without a thick frame no part is the limit: warps wait too much."
+_NO_LIMIT = "Without a thick frame no part is busy enough: warps wait too much."
 
 
 def _doubts(rows: Sequence[Row]) -> Iterator[str]:
@@ -87,7 +90,7 @@ def _doubts(rows: Sequence[Row]) -> Iterator[str]:
     if any(not row.verdict.working for row in rows):
         yield _GAIN
     for work in dict.fromkeys(row.verdict.work for row in rows if row.verdict.working):
-        yield f"Where {work} are the limit, the figure is: if they were always busy."
+        yield f"Where {work} are the busiest, the figure is: if they were always busy."
 
 
 def _marks(drawing: Drawing, rows: Sequence[Row], y: float) -> float:
@@ -215,4 +218,4 @@ def _row_in_words(row: Row, detailed: bool) -> str:
 def _in_short(verdict: Verdict) -> str:
     faster = f"at most {three_digits(verdict.at_most)} times as fast"
     limit = verdict.limit_in_words if verdict.waiting else verdict.limiter
-    return f"Limit: {limit}; next {verdict.next}; {faster}."
+    return f"{verdict.heading}: {limit}; next {verdict.next}; {faster}."

@@ -46,7 +46,7 @@ class Bar:
     the average per scheduler. ``instructions`` is executed instructions of all threads per multiply-add.
     ``issues`` is the share of the clocks in which a scheduler issued an instruction. ``computing`` names the
     units that compute the products. ``units`` is the share of the clocks in which they were busy, and
-    ``computes`` the same in milliseconds. ``limit`` says what limits the kernel. ``precision`` is such as
+    ``computes`` the same in milliseconds. ``limit`` says what is busiest. ``precision`` is such as
     "FP32", or "" if it is not known.
     """
 
@@ -221,7 +221,7 @@ def _facts(bar: Bar) -> list[str]:
     if bar.warps is not None:
         told.append(f"{bar.warps:.1f} warps per scheduler")
     counted = ["; ".join(told)] if told else []
-    return [*counted, f"Limit: {bar.limit}"] if bar.limit else counted
+    return [*counted, bar.limit] if bar.limit else counted
 
 
 def rate(value: float) -> str:

@@ -1,7 +1,8 @@
-"""Decides what limits a kernel, from its profile alone.
+"""Tells what keeps a kernel busiest, from its profile alone.
 
-A part of the GPU that has been busy for most of the clocks is the limit, because the kernel cannot take much
-less time than this part needs. If no part has been that busy, the warps have waited too much.
+A part of the GPU that has been busy for most of the clocks may be the limit, because the kernel cannot take
+much less time than this part needs. Whether it is, only an experiment shows, which takes a part of its work
+away. If no part has been that busy, the warps have waited too much.
 """
 
 from __future__ import annotations
@@ -130,11 +131,18 @@ class Verdict:
             return f"waiting, {percent(self.waited)} of a warp's time {self.wait_in_words}"
         return f"{self.limiter}, {PARTS[self.limiter].busy} in {percent(self.share)} of the clocks"
 
+    @property
+    def heading(self) -> str:
+        """What stands before ``limit_in_words``: what is busiest, or that warps wait."""
+        return "Warps wait" if self.waiting else "Busiest"
+
     def _limit(self) -> str:
         if self.waiting:
-            return f"Limit: {self.limit_in_words}; no part is busy in {percent(LIMIT)} of the clocks."
+            return (
+                f"{self.heading}: {self.limit_in_words}; no part is busy in {percent(LIMIT)} of the clocks."
+            )
         work = f", {percent(self.multiply_adds)} of them by multiply-adds" if self.limiter == _SLOTS else ""
-        return f"Limit: {self.limit_in_words}{work}."
+        return f"{self.heading}: {self.limit_in_words}{work}."
 
     def _next(self) -> str:
         faster = f"at most {three_digits(self.at_most)} times as fast"

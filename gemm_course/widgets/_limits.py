@@ -84,15 +84,17 @@ def _counted(counts: Counter[str]) -> str:
     first = f"{usual[0]} ({counts[usual[0]]} of {kernels} kernels)"
     others = f"; in others {', '.join(rare)}" if rare else ""
     if len(usual) == 1:
-        return f"The limit mostly is {first}{others}"
+        return f"The busiest part mostly is {first}{others}"
     return _moves([first, *(f"{name} ({counts[name]})" for name in usual[1:])]) + others
 
 
 def _limit(found: Verdict) -> str:
     if found.waiting:
-        return f"waiting is the limit, {percent(found.waited)} of a warp's time {found.wait_in_words}"
+        return (
+            f"no part is busy enough, a warp waits {percent(found.waited)} of its time {found.wait_in_words}"
+        )
     part = PARTS[found.limiter]
-    return f"{part.name} {part.are} the limit, {part.busy} in {percent(found.share)} of the clocks"
+    return f"{part.name} {part.are} the busiest, {part.busy} in {percent(found.share)} of the clocks"
 
 
 def _called(found: Verdict) -> str:
@@ -103,11 +105,11 @@ def _same(rows: Sequence[Row]) -> str:
     """Return the title for kernels with the same limit."""
     found = [row.verdict for row in rows]
     if found[0].waiting:
-        return f"In all of them waiting is the limit: no part is busy in {percent(LIMIT)} of the clocks"
+        return f"In all of them warps wait: no part is busy in {percent(LIMIT)} of the clocks"
     part = PARTS[found[0].limiter]
     shares = [percent(share) for share in sorted(one.share for one in found)]
     between = shares[0] if shares[0] == shares[-1] else f"{shares[0]} to {shares[-1]}"
-    return f"In all of them {part.name} {part.are} the limit, {part.busy} in {between} of the clocks"
+    return f"In all of them {part.name} {part.are} the busiest, {part.busy} in {between} of the clocks"
 
 
 def _from_to(rows: Sequence[Row]) -> str:
@@ -126,4 +128,5 @@ def _shorter(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
 
 
 def _moves(stops: Sequence[str], after_a_name: bool = False) -> str:
-    return f"{'the' if after_a_name else 'The'} limit moves from {stops[0]} to {', then '.join(stops[1:])}"
+    begins = f"{'the' if after_a_name else 'The'} busiest part moves from {stops[0]}"
+    return f"{begins} to {', then '.join(stops[1:])}"

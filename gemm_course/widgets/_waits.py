@@ -105,7 +105,8 @@ def _instructions(profile: Profile) -> float | None:
 def _limit(profile: Profile) -> str:
     """Say what limits the kernel. Return "" if that was not measured."""
     try:
-        return verdict(profile).limit_in_words
+        found = verdict(profile)
+        return f"{found.heading}: {found.limit_in_words}"
     except ValueError:
         # Too little was measured.
         return ""

@@ -348,8 +348,8 @@ see.warp_and_memory("naive_coalesced", widths=True)
 # %% [markdown]
 # ## What limits it now?
 #
-# v01 in its own block, 2 × 128: two wavefronts for a step, and L1 busy in 78 % of the clocks. The busiest
-# part counts as the limit from 70 % on. (In 32 × 32, with 61 %, waiting was.)
+# v01 in its own block, 2 × 128: two wavefronts for a step, and L1 busy in 78 % of the clocks. That is
+# the busiest part. (Busy is not yet the limit: a limit shows when its work is taken away.)
 
 # %%
 see.predict("coalesced.limit")

@@ -10,7 +10,7 @@
 # - place the two barriers, and say what breaks without each;
 # - write the kernel for any tile, count what it saves, and tell which reads have a bank conflict.
 #
-# *Time: about 55 minutes to read, 67 for the exercises. Comes from document 002 (after Penny Xu) and
+# *Time: about 55 minutes to read, 82 for the exercises. Comes from document 002 (after Penny Xu) and
 # document 004, kernel v02.*
 
 # %%

@@ -82,7 +82,7 @@ def test_waiting_has_no_thick_frame_and_says_for_what(count):
         else ">waits 24\u00a0% of its time at barriers"
     )
     assert picture.data.replace("&#x27;", "'").count(told) == count
-    assert picture.alt.count("Limit: waiting, 24 % of a warp's time at barriers; ") == count
+    assert picture.alt.count("Warps wait: waiting, 24 % of a warp's time at barriers; ") == count
 
 
 def test_a_share_above_one_stays_in_its_cell():
@@ -102,7 +102,7 @@ def test_few_have_sentences_and_many_have_figures():
     assert few.data.count(f">{sentence}<") == DETAILED and sentence not in many.data
     assert many.data.count(">1.80<") == DETAILED + 1 and ">1.80<" not in few.data
     assert few.alt.count("Multiprocessors have no work for 5 % of the launch.") == DETAILED
-    assert many.alt.count("Limit: L1 and shared memory; next issue slots; at most 1.80 times as fast.") == 7
+    assert many.alt.count("Busiest: L1 and shared memory; next issue slots; at most 1.80 times as fast.") == 7
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -110,22 +110,22 @@ def test_the_reader_is_told_what_the_words_mean(count):
     picture = limits.limits([row()] * count, "t", "n")
     written = " ".join(text.text for text in ElementTree.fromstring(picture.data).iter(f"{SVG}text"))
     for words in (
-        "all other parts would still need their clocks",
-        "the limit: the busiest, if 70\u00a0% or more",
+        "all others still needed their clocks",
+        "the busiest, if 70\u00a0% or more",
     ):
         assert words in written
     assert "while one warp waits, others keep it busy" in written
     assert "Without a thick frame" not in written and "if they were always busy" not in written
     assert ("TC = Tensor Cores" in written) == (count > DETAILED)
-    for words in ("all other parts would still need their clocks", "in percent of the clocks"):
+    for words in ("all others still needed their clocks", "in percent of the clocks"):
         assert words in picture.alt
 
 
 def test_only_marks_and_doubts_that_occur_are_told():
     waiting = limits.limits([WAITING], "t", "n")
-    assert "Without a thick frame" in waiting.alt and ">the limit: the busiest" not in waiting.data
+    assert "Without a thick frame" in waiting.alt and ">the busiest, if" not in waiting.data
     working = limits.limits([row(SHARES | {"multiply-add units": 0.95})], "t", "n").alt
-    assert "Where multiply-add units are the limit, the figure is: if they were always busy." in working
+    assert "Where multiply-add units are the busiest, the figure is: if they were always busy." in working
     assert "At most: " not in working
 
 
@@ -179,5 +179,5 @@ def test_figures_are_told_the_busiest_first():
     told = limits.limits([replace(row(), tiles="BM=16")], "t", "n").alt
     assert (
         "mine (BM=16), 9.00 TFLOPS: L1 and shared memory 91 %, issue slots 56 %, L2 31 %, DRAM 0.6 %, Tensor "
-        "Cores 0 %. Limit: L1 and shared memory, busy in 91 % of the clocks." in told
+        "Cores 0 %. Busiest: L1 and shared memory, busy in 91 % of the clocks." in told
     )

@@ -31,7 +31,7 @@ BAR = Bar(
     instructions=4.129,
     issues=0.56,
     units=0.2,
-    limit="L1 and shared memory, busy in 91\u00a0% of the clocks",
+    limit="Busiest: L1 and shared memory, busy in 91\u00a0% of the clocks",
 )
 FIGURES = st.lists(st.floats(0, 1), min_size=len(WAITS), max_size=len(WAITS)).filter(
     lambda row: sum(row) > 0.1
@@ -94,7 +94,7 @@ def test_the_scheduler_stands_below_the_warp_and_the_time_beside():
     assert ">15.3 ms<" in picture.data
     said = (
         "issue slots: 56 %; multiply-add units: 20 %; 4.13 instructions per multiply-add; 15.9 warps per "
-        "scheduler; Limit: L1 and shared memory, busy in 91 % of the clocks."
+        "scheduler; Busiest: L1 and shared memory, busy in 91 % of the clocks."
     )
     assert said in picture.alt
 

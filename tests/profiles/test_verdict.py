@@ -33,7 +33,7 @@ def test_the_busiest_part_is_the_limit_and_the_second_is_next():
     assert (found.limiter, found.waiting, found.next) == ("L1 and shared memory", False, "issue slots")
     assert (found.share, found.next_share, found.at_most) == pytest.approx((0.8, 0.5, 2.0))
     assert str(found) == (
-        "Limit: L1 and shared memory, busy in 80 % of the clocks. Next: issue slots, 50 %, so at most 2.00 "
+        "Busiest: L1 and shared memory, busy in 80 % of the clocks. Next: issue slots, 50 %, so at most 2.00 "
         "times as fast. A warp waits 40 % of its time at barriers."
     )
 
@@ -48,7 +48,7 @@ def test_without_a_busy_part_the_longest_wait_is_the_limit():
     assert (found.limiter, found.waiting, found.share) == ("copies", True, 0.2)
     assert found.next == "multiply-add units"
     assert str(found) == (
-        "Limit: waiting, 20 % of a warp's time for copies; no part is busy in 70 % of the clocks. Next: "
+        "Warps wait: waiting, 20 % of a warp's time for copies; no part is busy in 70 % of the clocks. Next: "
         "multiply-add units, 69 %, so at most 1.45 times as fast."
     )
 
@@ -95,7 +95,7 @@ def test_the_limit_is_told_in_words_that_fit_each_part(part):
     most = 10 if part != found.work else 1 / 0.9
     assert found.limiter == part and (found.share, found.at_most) == pytest.approx((0.9, most))
     assert found.sentences[0].startswith(
-        f"Limit: {part}, {'taken' if part == 'issue slots' else 'busy'} in 90"
+        f"Busiest: {part}, {'taken' if part == 'issue slots' else 'busy'} in 90"
     )
     assert PARTS[part].are == ("are" if part.endswith("s") else "is")
 

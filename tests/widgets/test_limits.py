@@ -32,12 +32,12 @@ def title(picture) -> str:
 def test_the_title_of_one_says_the_limit(part):
     words = {"issue slots": "taken"}.get(part, "busy")
     told = title(see.limits(profile(**limited_by(part, 77.0))))
-    assert told == f"mine: {part} {PARTS[part].are} the limit, {words} in 77 % of the clocks"
+    assert told == f"mine: {part} {PARTS[part].are} the busiest, {words} in 77 % of the clocks"
 
 
 def test_the_title_of_one_that_waits_says_for_what():
     told = title(see.limits(profile(**limited_by(None))))
-    assert told == "mine: waiting is the limit, 36 % of a warp's time at barriers"
+    assert told == "mine: no part is busy enough, a warp waits 36 % of its time at barriers"
 
 
 def test_the_title_of_two_says_how_the_limit_moves(shelf):
@@ -46,25 +46,25 @@ def test_the_title_of_two_says_how_the_limit_moves(shelf):
     shelf("vectorized", **limited_by("issue slots"))
     told = title(see.limits("block_tiled", LADDER["thread_tiled_1d"], "vectorized"))
     assert told == (
-        "The limit moves from L1 and shared memory (block_tiled to thread_tiled_1d) to issue slots "
+        "The busiest part moves from L1 and shared memory (block_tiled to thread_tiled_1d) to issue slots "
         "(vectorized)"
     )
 
 
 def test_the_title_of_several_with_one_limit_says_so():
     pair = [profile("one", **limited_by("L2", share)) for share in (90.0, 80.0)]
-    assert title(see.limits(*pair)) == "In all of them L2 is the limit, busy in 80 % to 90 % of the clocks"
-    assert title(see.limits(*pair[:1] * 2)) == "In all of them L2 is the limit, busy in 90 % of the clocks"
+    assert title(see.limits(*pair)) == "In all of them L2 is the busiest, busy in 80 % to 90 % of the clocks"
+    assert title(see.limits(*pair[:1] * 2)) == "In all of them L2 is the busiest, busy in 90 % of the clocks"
     waiting = profile(**limited_by(None))
     assert title(see.limits(waiting, waiting)) == (
-        "In all of them waiting is the limit: no part is busy in 70 % of the clocks"
+        "In all of them warps wait: no part is busy in 70 % of the clocks"
     )
 
 
 def test_the_title_of_a_few_with_many_limits_names_these():
     parts = ("L2", None, "L2", "issue slots")
     told = title(see.limits(*(profile(**limited_by(part)) for part in parts)))
-    assert told == "The limit moves from L2 to waiting, then L2, then issue slots"
+    assert told == "The busiest part moves from L2 to waiting, then L2, then issue slots"
 
 
 @pytest.mark.parametrize(
@@ -72,16 +72,17 @@ def test_the_title_of_a_few_with_many_limits_names_these():
     [
         (
             [*["L2", "DRAM", "L2"] * 2, "L2", None, "L2", *["Tensor Cores"] * 4],
-            "The limit moves from L2 (6 of 13 kernels) to Tensor Cores (4); in others DRAM (2), waiting (1)",
+            "The busiest part moves from L2 (6 of 13 kernels) to Tensor Cores (4); in others DRAM (2), "
+            "waiting (1)",
         ),
         (
             ["L2", "DRAM", "L2", None, *["L2"] * 10],
-            "The limit mostly is L2 (12 of 14 kernels); in others DRAM (1), waiting (1)",
+            "The busiest part mostly is L2 (12 of 14 kernels); in others DRAM (1), waiting (1)",
         ),
         (
             [*PARTS, None],
-            "The limit moves from issue slots (1 of 8 kernels) to multiply-add units (1), then integer units "
-            "(1), then Tensor Cores (1), then L1 and shared memory (1), then L2 (1), then DRAM (1), "
+            "units (1), then Tensor Cores (1), then L1 and shared memory (1), then L2 (1), "
+            "then DRAM (1), then waiting (1)",
             "then waiting (1)",
         ),
     ],
@@ -96,7 +97,8 @@ def test_other_tiles_as_pairs_and_as_dicts(shelf):
     pair = see.limits("vectorized", ("vectorized", {"BK": 16}))
     assert see.limits("vectorized", {"vectorized": {"BK": 16}}).alt == pair.alt
     assert title(pair) == (
-        "The limit moves from issue slots (vectorized BK=32) to L1 and shared memory (vectorized BK=16)"
+        "The busiest part moves from issue slots (vectorized BK=32) to L1 and shared memory "
+        "(vectorized BK=16)"
     )
     assert "vectorized BK=32 (BM=128" in pair.alt
 
@@ -105,7 +107,7 @@ def test_three_choices_of_tiles_of_one_stage_are_told_without_its_name(shelf):
     for BK, part in ((32, "issue slots"), (16, "issue slots"), (8, "L1 and shared memory")):
         shelf("vectorized", tiles={"BK": BK}, **limited_by(part))
     assert title(see.limits(*(("vectorized", {"BK": BK}) for BK in (32, 16, 8)))) == (
-        "vectorized: the limit moves from issue slots (BK=32 to BK=16) to L1 and shared memory (BK=8)"
+        "vectorized: the busiest part moves from issue slots (BK=32 to BK=16) to L1 and shared memory (BK=8)"
     )
 
 
@@ -151,7 +153,7 @@ def test_all_recorded_stages_and_their_limits():
     names = [stage.name for stage in LADDER if stage.name in set(records.profiles()["stage"])]
     said = see.limits().alt
     assert re.findall(r"(\w+), [\d.,]+ TFLOPS: ", said) == names
-    told = re.findall(r"Limit: (.*?); next (.*?); at most", said)
+    told = re.findall(r"(?:Busiest|Warps wait): (.*?); next (.*?); at most", said)
     found = [verdict(recorded(name)) for name in names]
     assert [limit.split(",")[0] for limit, _ in told] == [
         "waiting" if v.waiting else v.limiter for v in found

@@ -71,7 +71,7 @@ def test_all_bars_have_the_same_figures_of_the_hardware():
     assert said.count("; issue slots: ") == 2 and "multiply-add units: 64 %" in said
     for name in ("mma_sync", "vectorized"):
         found = verdict(recorded(name))
-        assert f"Limit: {found.limit_in_words}." in said
+        assert f"{found.heading}: {found.limit_in_words}." in said
 
 
 def test_hardware_is_as_measured_while_there_was_work():
@@ -80,14 +80,14 @@ def test_hardware_is_as_measured_while_there_was_work():
     alt = see.waits(profile(**busy, **took)).alt
     assert "36 % at barriers; its scheduler issues in 62 % of the clocks. A bar" in alt
     assert (
-        "issue slots: 62 %; multiply-add units: 22 %; 15.9 warps per scheduler; Limit: L1 and shared memory, "
-        "busy in 90 % of the clocks." in alt
+        "issue slots: 62 %; multiply-add units: 22 %; 15.9 warps per scheduler; Busiest: L1 and shared "
+        "memory, busy in 90 % of the clocks." in alt
     )
 
 
 def test_where_nothing_is_busy_waiting_is_the_limit():
     busy = dict.fromkeys(PROFILE_BUSY, 10.0) | {"clocks": 1000.0, "active_clocks": 1000.0}
-    assert "Limit: waiting, 36 % of a warp's time at barriers." in see.waits(profile(**busy)).alt
+    assert "Warps wait: waiting, 36 % of a warp's time at barriers." in see.waits(profile(**busy)).alt
     assert "Limit" not in see.waits(profile()).alt
 
 
