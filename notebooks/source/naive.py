@@ -116,7 +116,7 @@ see.predict("naive.moved")
 see.fold(lambda: see.warp_and_memory("naive_uncoalesced", blocks=False))
 
 # %% [markdown] tags=["thought"]
-# - **A**: every lane in a sector of its own. 1024 bytes move, 128 are used.
+# - **A**: every lane in a sector of its own. It touches 1024 bytes, and uses 128.
 # - **B**: all lanes read the *same* element. One sector, handed to all: a **broadcast**.
 # - **C**: like A, when the result is stored.
 
@@ -289,9 +289,10 @@ see.fold(lambda: see.row_lengths("naive_uncoalesced"))
 # TFLOPS. **One float** is the fastest, and 3.3 times as fast as none; but that is 1.62 TFLOPS. 7 reach 1.44.
 # With 32 and 64, rows move by whole lines, and the places stay.
 #
-# So what did the profiler count? Per step of a warp, with n = 2048:
+# So what did the profiler count? Per step of a warp, with square matrices, 2048 and as many floats more as
+# the table says:
 #
-# | floats of padding | lanes at one place | wavefronts | clocks, as many as 16.7 / TFLOPS |
+# | floats of padding | lanes at one place | wavefronts | clocks |
 # |---|---|---|---|
 # | 0 | 32 | 33.0 | 34.4 |
 # | 16 | 16 | 17.0 | 18.0 |
@@ -306,7 +307,7 @@ see.fold(lambda: see.row_lengths("naive_uncoalesced"))
 # all three have 1 + 1 wavefronts. What changes is the rows of a warp. Guess: do they take as many clocks?
 
 # %% [markdown] tags=["thought"]
-# No. With one float of padding and n = 2048 (timed here, profiled above: hence 10.3 beside 10.2):
+# No. With one float of padding and n = 2048:
 #
 # | block | rows of a warp | clocks per step | 2 + rows / 4 |
 # |---|---|---|---|
@@ -315,9 +316,9 @@ see.fold(lambda: see.row_lengths("naive_uncoalesced"))
 # | 4 × 64 | 4 | 3.0 | 3 |
 # | 2 × 128 | 2 | 2.6 | 2.5 |
 #
-# A quarter of a clock per row: that fits four measurements, but explains nothing. Each row is a sector
-# *and* a line more; which of them costs time, we do not know. Nor why L1 made 3.0 wavefronts and not 2, or
-# why 1 beats 7. A forecast from one limit is a **roof**: no kernel beats it, and another may lie below.
+# A quarter of a clock per row. This is L1's second limit: it [looks up four lines in a
+# clock](https://forums.developer.nvidia.com/t/pascal-l1-cache/49571/14), so 32 rows take 8. A forecast from
+# one limit is a **roof**: no kernel beats it, and another may lie below.
 
 # %% [markdown]
 # So the slow rows were an accident of the size: multiples of 32 floats are the worst, and 4096 is one.

@@ -457,10 +457,11 @@ see.fold(lambda: see.roofline("naive_uncoalesced", "naive_coalesced", "block_til
 # it is 13 times fewer: v01 moves 2.5 sectors per request, v02 4.) On an H200 it is only 1.37 times as fast.
 # The profile says where the time goes.
 #
-# First v01 and the square kernel of [[tile_kernel]] with equal blocks, 32 × 32 threads: only the tiles in
-# shared memory are new. In such blocks v01 is slower, and waiting limits it. Compare purple, *global memory*,
-# with orange, *queue to shared memory*, and pink, *barrier*. (Each wait has the same letter in all pictures,
-# so some letters are missing. *Local memory* comes in notebook [[thread_tiles_1d.ipynb]].)
+# First v01 and the square kernel of [[tile_kernel]] with equal blocks, 32 × 32 threads: the tiles in shared
+# memory are new. (So is the order of the blocks, along rows instead of down columns, which costs a little.)
+# In such blocks v01 is slower, and waiting limits it. Compare purple, *global memory*, with orange, *queue to
+# shared memory*, and pink, *barrier*. (Each wait has the same letter in all pictures, so some letters are
+# missing. *Local memory* comes in notebook [[thread_tiles_1d.ipynb]].)
 
 # %%
 see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile")

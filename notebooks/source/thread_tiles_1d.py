@@ -116,15 +116,15 @@ see.fold(
 # %% [markdown]
 # ## Where the results live
 #
-# An SM has 65,536 **registers** of 32 bits, and a thread may have 255 of them. They cost no extra time to
-# read. `acc` has been in one all along. Now it becomes an array of the thread's own: `cuda.local.array(TM,
+# An SM has 65,536 **registers** of 32 bits, and a thread may have 255 of them. Reading one takes no wait of
+# its own. `acc` has been in one all along. Now it becomes an array of the thread's own: `cuda.local.array(TM,
 # float32)`.
 #
 # But a register has no address. The instruction says *register 17*, and nobody can say "register number i"
 # while the program runs. So the compiler **unrolls** the loop over `i`: it writes `acc[0] += ...`, `acc[1] +=
-# ...` in full, and each element is a register. A constant number of iterations is safe, like `range(TM)`,
-# where TM comes from the factory. With any other number it depends on the compiler. (The course's kernels ask
-# for it by name, `unroll(range(TM))`.)
+# ...` in full, and each element is a register. It does so for a short loop with a constant number of
+# iterations, like `range(TM)`, where TM comes from the factory; a loop of 128 it keeps. The course's kernels
+# ask for it by name, `unroll(range(TM))`, and then it always does.
 #
 # ### Exercise [[thread_columns]] · The heart
 # *core · hard · the heart of this notebook · 25 minutes*

@@ -250,10 +250,9 @@ see.block()
 # threads in two warps, with 22 idle lanes. In 96 × 2 each row fills three warps.
 
 # %% [markdown]
-# If the lanes of a warp disagree at an `if`, the warp runs both branches one after the other, each time with
-# some lanes **masked**: they do nothing. That is called *divergence*. A guard costs next to nothing: only
-# warps at the edge disagree, and their other branch is empty. An `if` that splits every warp costs the time
-# of both branches.
+# If the lanes of a warp disagree at an `if`, the warp runs both branches, each with some lanes **masked**:
+# they do nothing. That is called *divergence*. A guard costs next to nothing: only warps at the edge
+# disagree, and their other branch is empty. An `if` that splits every warp costs the time of both branches.
 
 # %% [markdown]
 # ### Exercise [[where]] · Who am I?
@@ -495,7 +494,7 @@ see.quiz("welcome")
 # | thread, block, grid | who runs the kernel; x is the column, y the row |
 # | guard | the `if` that keeps surplus threads out of the arrays |
 # | warp, lane | 32 threads with consecutive linear ids, x first; the place in it |
-# | divergence | a warp's lanes disagree at an `if`: both branches run, one after the other |
+# | divergence | a warp's lanes disagree at an `if`: both branches run |
 # | leading dimension | elements from one row's start to the next |
 # | request | one access by one warp, all its lanes together |
 # | sector, line | 32 bytes: what moves; 128 bytes: what caches keep track of |

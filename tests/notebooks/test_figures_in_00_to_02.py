@@ -10,7 +10,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.model.gpus import GPUS
 from gemm_course.model.roofline import Roofline
 from gemm_course.profiles import recorded
-from gemm_course.profiles.verdict import LIMIT, of_active_clocks, verdict
+from gemm_course.profiles.verdict import of_active_clocks, verdict
 from lockstep.limits import LIMITS
 from tests.notebooks.builder import ROOT, source_of
 
@@ -315,14 +315,6 @@ def test_the_line_of_l1_and_the_roofs_by_wavefronts():
             by_wavefronts,
             by_line,
         )
-
-
-def test_from_when_on_a_part_is_the_limit():
-    assert f"the limit from {100 * LIMIT:.0f} % on" in text_of("coalesced")
-    square = verdict(recorded("naive_coalesced", {"BM": 32, "BN": 32}))
-    assert square.waiting and f"with {max(square.busy.values()):.0%}".replace("%", " %") in text_of(
-        "coalesced"
-    )
 
 
 def test_the_costs_of_rows_with_8_floats_of_padding_and_of_a_view_of_column_3():
