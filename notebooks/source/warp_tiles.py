@@ -5,8 +5,8 @@
 # you run anything. You can write a kernel whose reads waste nothing. And you will have put a good story on
 # trial: "warp tiles are fast because a warp then reads few different numbers".
 #
-# *Time: about 60 minutes to read, 67 for the exercises, four in all: [[owner_map]], [[legal_tiles]],
-# [[warp_wavefronts]] and [[runs_of_four]]. Comes from document 003 and document 004, kernel v06. TFLOPS of
+# *Time: about 60 minutes to read, 82 for the exercises, five in all: [[owner_map]], [[legal_tiles]],
+# [[warp_wavefronts]], [[runs_of_four]] and [[stencil]]. Comes from document 003 and document 004, kernel v06. TFLOPS of
 # one kernel differ by up to 1 % from run to run.*
 
 # %%
