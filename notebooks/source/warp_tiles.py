@@ -6,8 +6,8 @@
 # trial: "warp tiles are fast because a warp then reads few different numbers".
 #
 # *Time: about 60 minutes to read, 82 for the exercises, five in all: [[owner_map]], [[legal_tiles]],
-# [[warp_wavefronts]], [[runs_of_four]] and [[stencil]]. Comes from document 003 and document 004, kernel v06. TFLOPS of
-# one kernel differ by up to 1 % from run to run.*
+# [[warp_wavefronts]], [[runs_of_four]] and [[stencil]]. Comes from document 003 and document 004, kernel v06.
+# TFLOPS of one kernel differ by up to 1 % from run to run.*
 
 # %%
 import numpy as np
