@@ -552,6 +552,71 @@ see.tiles("warp_tiled", tells_best=False)
 # </details>
 
 # %% [markdown]
+# ## From an empty cell
+#
+# Write the kernel of [[tile_kernel]] again, `make_tiled(T)`, without a look at your first one. Ten minutes
+# are a good time.
+
+# %% id="tile_kernel-again"
+make_tiled = None  # your factory, in place of this line
+
+check.tile_kernel(make_tiled)
+
+# %% [markdown]
+# ## A kernel that is no GEMM
+#
+# Blur a picture, or let heat flow through a plate: every element is replaced by a weighted sum of itself and
+# its eight neighbours. Such a kernel is a **stencil**. With weights `w` of 3 × 3,
+#
+# $$\mathrm{out}_{i,j} = \sum_{a=0}^{2} \sum_{b=0}^{2} w_{a,b} \, A_{i+a-1,\ j+b-1}$$
+#
+# What lies outside A counts as 0.
+#
+# ### Exercise [[stencil]] · A tile with a halo
+# *core · medium · 15 minutes*
+#
+# Write `make_stencil(T)`, which returns the kernel `(A, w, out)`. A and `out` have m rows and n columns, any
+# m and n; T is 4, 8, 16 or 32. Blocks of T × T threads, x along the columns: `ceil(n / T)` × `ceil(m / T)`
+# blocks; each thread computes one result.
+#
+# A block's T × T results need the elements around them too, its **halo**. So its tile has (T + 2) × (T + 2)
+# elements, more than the block has threads. Each of them is loaded once: with `down` × `across` blocks that
+# makes (m + 2 · (down - 1)) · (n + 2 · (across - 1)) loads from A in all. You may read `w` where it is.
+
+
+# %% id="ex-stencil"
+def make_stencil(T):
+    ### BEGIN SOLUTION
+    S = T + 2
+    ### STUB
+    # # your code: what the tile's shape needs besides T
+    ### END SOLUTION
+
+    @cuda.jit
+    def stencil(A, w, out):
+        ### BEGIN SOLUTION
+        m, n = A.shape
+        tile = cuda.shared.array((S, S), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * T, cuda.blockIdx.x * T
+        for e in range(ty * T + tx, S * S, T * T):
+            r, c = row0 - 1 + e // S, col0 - 1 + e % S
+            tile[e // S, e % S] = A[r, c] if 0 <= r and r < m and 0 <= c and c < n else float32(0)
+        cuda.syncthreads()
+        acc = float32(0)
+        for i in range(3):
+            for j in range(3):
+                acc += w[i, j] * tile[ty + i, tx + j]
+        if row0 + ty < m and col0 + tx < n:
+            out[row0 + ty, col0 + tx] = acc
+        ### END SOLUTION
+
+    return stencil
+
+
+check.stencil(make_stencil)
+
+# %% [markdown]
 # ---
 # ## Quiz
 

@@ -10,7 +10,7 @@ from numba import cuda, float32
 from gemm_course import check, compiled
 from gemm_course.checks.engines.tiles import tile_choices
 from gemm_course.checks.kits import thread_tile_parts
-from gemm_course.checks.notebooks.warp_tiles import legal_tiles, owner_map, runs_of_four
+from gemm_course.checks.notebooks.warp_tiles import legal_tiles, owner_map, runs_of_four, stencil_slips
 from gemm_course.checks.notebooks.warp_tiles.warp_layout import threads
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import tiles_text
@@ -257,3 +257,184 @@ def test_another_way_to_the_same_mistake_gets_its_message(name):
     verdict = RUNS_ALIKE[name].verdict()
     assert not verdict.passed
     assert RUNS_ALIKE[name].words in verdict.message, str(verdict)
+
+
+# ---- stencil -----------------------------------------------------------------------------------------------
+
+
+def own_place_then_halo(T):
+    S = T + 2
+
+    @cuda.jit
+    def kernel(src, weights, dst):
+        rows, columns = src.shape
+        tile = cuda.shared.array((S, S), float32)
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        j, i = cuda.grid(2)
+        last_y, last_x = y == T - 1, x == T - 1
+        for down in range(-1, 2):
+            for right in range(-1, 2):
+                # A thread at the block's edge fetches the halo beside it, one in the corner three places.
+                beyond_y = down == 0 or (down < 0 and y == 0) or (down > 0 and last_y)
+                beyond_x = right == 0 or (right < 0 and x == 0) or (right > 0 and last_x)
+                if beyond_y and beyond_x:
+                    r, c = i + down, j + right
+                    if r >= 0 and r < rows and c >= 0 and c < columns:
+                        tile[y + 1 + down, x + 1 + right] = src[r, c]
+                    else:
+                        tile[y + 1 + down, x + 1 + right] = 0
+        cuda.syncthreads()
+        if i >= rows or j >= columns:
+            return
+        total = float32(0)
+        for k in range(9):
+            total += weights[k // 3, k % 3] * tile[y + k // 3, x + k % 3]
+        dst[i, j] = total
+
+    return kernel
+
+
+def strides_in_both_directions(T):
+    S, P = T + 2, T + 3
+
+    @cuda.jit
+    def kernel(A, w, out):
+        tile = cuda.shared.array((S, P), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        top, left = cuda.blockIdx.y * T - 1, cuda.blockIdx.x * T - 1
+        for r in range(ty, S, T):
+            for c in range(tx, S, T):
+                inside = 0 <= top + r < A.shape[0] and 0 <= left + c < A.shape[1]
+                tile[r, c] = A[top + r, left + c] if inside else float32(0)
+        cuda.syncthreads()
+        if top + 1 + ty < out.shape[0] and left + 1 + tx < out.shape[1]:
+            acc = w[0, 0] * tile[ty, tx] + w[0, 1] * tile[ty, tx + 1] + w[0, 2] * tile[ty, tx + 2]
+            acc += w[1, 0] * tile[ty + 1, tx] + w[1, 1] * tile[ty + 1, tx + 1]
+            acc += w[1, 2] * tile[ty + 1, tx + 2] + w[2, 0] * tile[ty + 2, tx]
+            out[top + 1 + ty, left + 1 + tx] = (
+                acc + w[2, 1] * tile[ty + 2, tx + 1] + w[2, 2] * tile[ty + 2, tx + 2]
+            )
+
+    return kernel
+
+
+def flat_tile_and_weights_in_shared_memory(T):
+    S = T + 2
+    ALL = S * S
+
+    @cuda.jit
+    def kernel(A, w, out):
+        m, n = A.shape
+        tile, weights = cuda.shared.array(ALL, float32), cuda.shared.array(9, float32)
+        tid = cuda.threadIdx.y * T + cuda.threadIdx.x
+        if tid < 9:
+            weights[tid] = w[tid // 3, tid % 3]
+        e = tid
+        while e < ALL:
+            r, c = cuda.blockIdx.y * T + e // S - 1, cuda.blockIdx.x * T + e % S - 1
+            tile[e] = float32(0)
+            if not (r < 0 or c < 0 or r >= m or c >= n):
+                tile[e] = A[r, c]
+            e += T * T
+        cuda.syncthreads()
+        acc = float32(0)
+        for a in range(3):
+            for b in range(3):
+                acc += weights[a * 3 + b] * tile[(cuda.threadIdx.y + a) * S + cuda.threadIdx.x + b]
+        j, i = cuda.grid(2)
+        if i < m and j < n:
+            out[i, j] = acc
+
+    return kernel
+
+
+def cleared_before_it_is_filled(T):
+    S = T + 2
+
+    @cuda.jit
+    def kernel(A, w, out):
+        m, n = A.shape
+        tile = cuda.shared.array((S, S), float32)
+        tid = cuda.threadIdx.x + cuda.threadIdx.y * T
+        for e in range(tid, S * S, T * T):
+            tile[e // S, e % S] = 0
+        cuda.syncthreads()
+        for e in range(S * S - 1 - tid, -1, -T * T):
+            r, c = cuda.blockIdx.y * T + e // S - 1, cuda.blockIdx.x * T + e % S - 1
+            if min(r, c) >= 0 and r < m and c < n:
+                tile[e // S, e % S] = A[r, c]
+        cuda.syncthreads()
+        j, i = cuda.grid(2)
+        acc = float32(0)
+        if i < m and j < n:
+            for b in range(2, -1, -1):
+                for a in range(2, -1, -1):
+                    acc += w[a, b] * tile[cuda.threadIdx.y + a, cuda.threadIdx.x + b]
+            out[i, j] = acc
+
+    return kernel
+
+
+def rows_of_the_tile_by_rows_of_threads(T):
+    S = T + 2
+
+    @cuda.jit
+    def kernel(A, w, out):
+        tile = cuda.shared.array((S, S), float32)
+        acc = cuda.local.array(1, float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row, col = cuda.blockIdx.y * T + ty, cuda.blockIdx.x * T + tx
+        for down in range(0, S - ty, T):
+            for right in range(0, S - tx, T):
+                r, c = row + down - 1, col + right - 1
+                known = r >= 0 and c >= 0 and r < A.shape[0] and c < A.shape[1]
+                tile[ty + down, tx + right] = A[r, c] if known else float32(0.0)
+        cuda.syncthreads()
+        acc[0] = float32(0)
+        for i in range(-1, 2):
+            for j in range(-1, 2):
+                acc[0] += w[i + 1, j + 1] * tile[ty + 1 + i, tx + 1 + j]
+        if row < A.shape[0] and col < A.shape[1]:
+            out[row, col] = acc[0]
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    "factory",
+    [
+        own_place_then_halo,
+        strides_in_both_directions,
+        flat_tile_and_weights_in_shared_memory,
+        cleared_before_it_is_filled,
+        rows_of_the_tile_by_rows_of_threads,
+    ],
+)
+def test_other_right_stencils_pass(factory):
+    verdict = check.stencil(factory)
+    assert verdict.passed, str(verdict)
+
+
+def test_a_stencil_loads_each_blocks_elements_and_its_halo():
+    # With T = 32 nine blocks cover 96 × 96: each side is 96 and two for each of two seams. The threads of a
+    # kernel without a tile make nine loads each, but for those past the four edges of A.
+    message = verdict_of(solution("stencil")).message
+    assert "10,000 loads from A instead of 81,796" in message
+    assert (96 + 2 * 2) ** 2 == 10_000 and (3 * 96 - 2) ** 2 == 81_796
+    assert "asks for 2 wavefronts" in message
+
+
+def test_the_sums_are_those_of_shifted_copies():
+    rng = np.random.default_rng(0)
+    A, w = rng.standard_normal((5, 7)), rng.standard_normal((3, 3))
+    around = np.pad(A, 1)
+    shifted = (w[a, b] * around[a : a + 5, b : b + 7] for a in range(3) for b in range(3))
+    assert np.allclose(stencil_slips.sums(A, w), sum(shifted))
+
+
+def test_no_two_mistakes_in_a_stencil_give_the_same_sums():
+    rng = np.random.default_rng(1)
+    A, w = rng.uniform(1, 2, (12, 12)), rng.uniform(1, 2, (3, 3))
+    made = [stencil_slips.sums(A, w), *(sums for _, sums in stencil_slips.mix_ups(A, w, 4))]
+    for place, sums in enumerate(made):
+        assert not any(np.allclose(sums, other, rtol=1e-4) for other in made[:place])

@@ -463,9 +463,221 @@ RUNS_ALIKE = altered(
     },
 )
 
+# ---- stencil -----------------------------------------------------------------------------------------------
+
+SIDE, TILE, ORIGIN = "S = T + 2", "(S, S), float32", "row0 - 1 + e // S, col0 - 1 + e % S"
+WALK, INSIDE = "range(ty * T + tx, S * S, T * T)", "0 <= r and r < m and 0 <= c and c < n"
+PUT_IN = f"tile[e // S, e % S] = A[r, c] if {INSIDE} else float32(0)"
+FILL_TILE = f"""        for e in {WALK}:
+            r, c = {ORIGIN}
+            {PUT_IN}
+"""
+WAIT = "        cuda.syncthreads()\n"
+TERM, STORES = "acc += w[i, j] * tile[ty + i, tx + j]", "if row0 + ty < m and col0 + tx < n:"
+KEEP = "out[row0 + ty, col0 + tx] = acc"
+
+
+def _filled_by(*lines: str) -> tuple[str, str]:
+    """Return a change that fills the tile by these lines, in which "put r, c" fills one place."""
+    written = []
+    for line in lines:
+        before, put, places = line.partition("put ")
+        if put:
+            r, c = places.split(", ")
+            row, col = f"row0 - 1 + {r}", f"col0 - 1 + {c}"
+            inside = f"0 <= {row} and {row} < m and 0 <= {col} and {col} < n"
+            before += f"tile[{r}, {c}] = A[{row}, {col}] if {inside} else float32(0)"
+        written.append(" " * 8 + before + "\n")
+    return FILL_TILE, "".join(written)
+
+
+OWN_PLACE = "put ty + 1, tx + 1"
+ROWS = ("if ty == 0:", "    put 0, tx + 1", "    put T + 1, tx + 1")
+COLUMNS = ("if tx == 0:", "    put ty + 1, 0", "    put ty + 1, T + 1")
+
+
+def _only_where(condition: str) -> tuple[str, str]:
+    return (INSIDE, f"{INSIDE} and ({condition})")
+
+
+IN_ROWS, IN_COLUMNS = "0 < e // S and e // S < S - 1", "0 < e % S and e % S < S - 1"
+
+STENCIL = altered(
+    "stencil",
+    {
+        "no_tile": (
+            "There is no shared tile",
+            (f"        tile = cuda.shared.array({TILE})\n", ""),
+            (FILL_TILE + WAIT, ""),
+            (
+                TERM,
+                "r, c = row0 + ty + i - 1, col0 + tx + j - 1\n                "
+                f"acc += w[i, j] * A[r, c] if {INSIDE} else float32(0)",
+            ),
+        ),
+        "no_room_for_the_halo": (
+            "no room for the whole halo",
+            (SIDE, "S = T"),
+            (ORIGIN, "row0 + e // S, col0 + e % S"),
+            (
+                TERM,
+                "if 0 <= ty + i - 1 < T and 0 <= tx + j - 1 < T:\n                    "
+                "acc += w[i, j] * tile[ty + i - 1, tx + j - 1]",
+            ),
+        ),
+        "halo_of_zeros": ("The halo is forgotten", _only_where(f"{IN_ROWS} and {IN_COLUMNS}")),
+        "corners_of_zeros": ("they hold zeros", _only_where(f"{IN_ROWS} or {IN_COLUMNS}")),
+        "columns_of_zeros": ("columns on its left and right hold zeros", _only_where(IN_COLUMNS)),
+        "rows_of_zeros": ("rows at its top and bottom hold zeros", _only_where(IN_ROWS)),
+        "no_halo_after": (
+            "bottom row and right column hold zeros",
+            _only_where("e // S < S - 1 and e % S < S - 1"),
+        ),
+        "no_halo_before": ("top row and left column hold zeros", _only_where("e // S > 0 and e % S > 0")),
+        "corners_not_filled": ("four corners are never filled", _filled_by(OWN_PLACE, *ROWS, *COLUMNS)),
+        "rows_not_filled": ("never filled: its top row", _filled_by(OWN_PLACE, *COLUMNS)),
+        "first_pass_only": ("each thread fetches only one", (WALK, "range(ty * T + tx, T * T, T * T)")),
+        "one_element_more": ("are never filled, (", (WALK, "range(ty * T + tx, S * S - 2 * S, T * T)")),
+        "no_zeros_outside": (
+            "store a zero there",
+            (PUT_IN, f"if {INSIDE}:\n                tile[e // S, e % S] = A[r, c]"),
+        ),
+        "guard_of_the_store_around_the_load": (
+            "is kept from the load by a guard",
+            (
+                FILL_TILE,
+                f"        {STORES}\n"
+                + FILL_TILE.replace("        ", " " * 12, 1)
+                .replace("\n            r", "\n                r")
+                .replace("\n            tile", "\n                tile"),
+            ),
+        ),
+        "returns_early": (
+            "has left with `return`",
+            (FILL_TILE, "        if row0 + ty >= m or col0 + tx >= n:\n            return\n" + FILL_TILE),
+        ),
+        "barrier_in_the_guard": (
+            "inside an `if`",
+            (WAIT, f"        {STORES}\n            cuda.syncthreads()\n"),
+        ),
+        "no_barrier": ("There is no barrier", (WAIT, "")),
+        "barrier_not_called": ("without parentheses", (WAIT, "        cuda.syncthreads\n")),
+        "barrier_too_early": ("before the tile is filled", (WAIT, ""), (FILL_TILE, WAIT + FILL_TILE)),
+        "tile_begins_with_the_block": (
+            "a row and a column further on",
+            (ORIGIN, "row0 + e // S, col0 + e % S"),
+        ),
+        "tile_begins_a_row_late": (
+            "neighbour, a row further on",
+            (ORIGIN, "row0 + e // S, col0 - 1 + e % S"),
+        ),
+        "tile_begins_a_column_late": (
+            "neighbour, a column further on",
+            (ORIGIN, "row0 - 1 + e // S, col0 + e % S"),
+        ),
+        "tile_begins_too_early": (
+            "a row and a column before",
+            (ORIGIN, "row0 - 2 + e // S, col0 - 2 + e % S"),
+        ),
+        "one_taken_away_twice": (
+            "takes the tile's other end",
+            ("tile[ty + i, tx + j]", "tile[ty + i - 1, tx + j - 1]"),
+        ),
+        "one_too_far_in_the_tile": (
+            "An index is past the end of `tile`",
+            ("tile[ty + i, tx + j]", "tile[ty + i + 1, tx + j + 1]"),
+        ),
+        "no_block_index": ("works with the first block's tile", (ORIGIN, "e // S - 1, e % S - 1")),
+        "blocks_store_to_one_place": (
+            "the block index is missing. `cuda.threadIdx`",
+            ("cuda.blockIdx.y * T, cuda.blockIdx.x * T", "0, 0"),
+        ),
+        "tile_turned": ("between filling and reading", ("tile[ty + i, tx + j]", "tile[tx + j, ty + i]")),
+        "a_turned": (
+            "`A[r, c]`, the row first",
+            (ORIGIN, "col0 - 1 + e % S, row0 - 1 + e // S"),
+            ("r < m", "r < n"),
+            ("c < n else", "c < m else"),
+        ),
+        "out_turned": (
+            "`out` is stored with row and column swapped",
+            (STORES, "if row0 + ty < n and col0 + tx < m:"),
+            (KEEP, "out[col0 + tx, row0 + ty] = acc"),
+        ),
+        "wraps_at_the_top_and_left": ("index -1 is the last one", (INSIDE, "r < m and c < n")),
+        "wraps_at_the_top": ("A's last row is added", (INSIDE, "r < m and 0 <= c and c < n")),
+        "wraps_on_the_left": ("A's last column is added", (INSIDE, "0 <= r and r < m and c < n")),
+        "a_ring": ("as on a ring", (PUT_IN, "tile[e // S, e % S] = A[r % m, c % n]")),
+        "clamped": (
+            "indices are clamped",
+            (PUT_IN, "tile[e // S, e % S] = A[min(max(r, 0), m - 1), min(max(c, 0), n - 1)]"),
+        ),
+        "first_ones_left_out": ("A's first row and first column", ("0 <=", "0 <")),
+        "first_row_left_out": ("A's first row counts", ("0 <= r", "0 < r")),
+        "loads_outside": ("Threads load outside A", (INSIDE, "0 <= r and 0 <= c")),
+        "five_points": ("Only five elements", (TERM, f"if i == 1 or j == 1:\n                    {TERM}")),
+        "without_the_middle": (
+            "The element in the middle",
+            (TERM, f"if i != 1 or j != 1:\n                    {TERM}"),
+        ),
+        "weights_turned_round": ("`w` is turned round", ("w[i, j]", "w[2 - i, 2 - j]")),
+        "weights_swapped": ("Rows and columns of `w`", ("w[i, j]", "w[j, i]")),
+        "no_weights": ("without their weights", ("w[i, j] * ", "")),
+        "two_rows_of_two": ("three rows of three", ("range(3)", "range(2)")),
+        "weights_from_one": ("with indices from 0 to 2", ("w[i, j]", "w[i + 1, j + 1]")),
+        "no_guard_of_the_store": ("the store needs a guard.", (STORES, "if True:")),
+        "guard_of_the_store_one_too_far": (
+            "must be `<`, not `<=`",
+            (STORES, "if row0 + ty <= m and col0 + tx <= n:"),
+        ),
+        "guard_of_the_store_swapped": (
+            "it has rows and columns swapped",
+            (STORES, "if row0 + ty < n and col0 + tx < m:"),
+        ),
+        "edges_not_stored": (
+            "at the edges of A are never stored",
+            (STORES, "if 0 < row0 + ty < m - 1 and 0 < col0 + tx < n - 1:"),
+        ),
+        "sum_of_a_itself": (
+            "the tile is filled and not used",
+            (
+                TERM,
+                "r, c = row0 + ty + i - 1, col0 + tx + j - 1\n                "
+                f"acc += w[i, j] * (A[r, c] if {INSIDE} else tile[0, 0] * float32(0))",
+            ),
+        ),
+        "halo_from_a": (
+            "loaded more than once by a block",
+            (
+                TERM,
+                "r, c = row0 + ty + i - 1, col0 + tx + j - 1\n                "
+                "if 0 < ty + i < S - 1 and 0 < tx + j < S - 1:\n                    "
+                f"{TERM}\n                elif {INSIDE}:\n                    acc += w[i, j] * A[r, c]",
+            ),
+        ),
+        "sums_in_out": (
+            "Each must be stored once",
+            (KEEP, "pass"),
+            (TERM, f"{TERM}\n                {STORES}\n                    {KEEP}"),
+        ),
+        "every_thread_fills_the_tile": ("Every thread fills the whole tile", (WALK, "range(S * S)")),
+        "one_thread_fetches_all": (
+            "one thread fetches for the whole block",
+            (WALK, "range(S * S if tx == 0 and ty == 0 else 0)"),
+        ),
+        "size_written_out": ("its size is written out", (SIDE, "S = 34")),
+        "tile_of_float64": ("holds float64", (TILE, "(S, S), float64")),
+        "tile_of_whole_numbers": ("are int32, whole numbers", (TILE, "(S, S), int32")),
+        "double_accumulator": ("operations are in float64", ("acc = float32(0)", "acc = 0.0")),
+        "zeros_of_float64": ("makes a float64 of both sides", ("else float32(0)", "else 0.0")),
+        "return_forgotten": ("returns nothing", ("return stencil", "")),
+    },
+)
+
 WRONG = {
     "owner_map": OWNERS,
     "legal_tiles": LEGAL,
     "warp_wavefronts": WAVEFRONTS,
     "runs_of_four": RUNS,
+    "stencil": STENCIL,
 }

@@ -62,9 +62,9 @@ def no_float64(trial: Trial) -> None:
         )
 
 
-def no_number_beside(trial: GemmTrial) -> None:
+def no_number_beside(trial: Trial) -> None:
     """Refuse `A[...] if ... else 0.0`: the bare zero turns A's element into a float64 and back again."""
-    found = number_beside(trial.written, [trial.own_name(name) for name in "AB"])
+    found = number_beside(trial.written, [trial.own_name(name) for name in "AB" if name in trial.names])
     if found is None:
         return
     choice, number = found
