@@ -617,6 +617,39 @@ def make_stencil(T):
 check.stencil(make_stencil)
 
 # %% [markdown]
+# ### Exercise [[stencil_limit]] · What stands above it?
+# *core · easy · 5 minutes*
+#
+# Forecast it from counts. A stencil adds up side × side neighbours; for each multiply-add a warp's reads take
+# `wavefronts` wavefronts of L1 and shared memory, which are one memory. Yours has side 3, and the verdict
+# above says how many wavefronts. Three parts of an H200 put a roof above it:
+#
+# - DRAM moves 4.55 TB per second, as measured;
+# - L1 allows 16.7 TFLOPS / wavefronts, as in notebook [[naive.ipynb]];
+# - the FP32 units do 64.8 TFLOPS, as measured.
+#
+# Return the bytes that must pass DRAM for one result, if each element of A is fetched from there once; the
+# FLOP per byte, a multiply-add being two; the lowest of the three roofs in TFLOPS; and its name, `"DRAM"`,
+# `"L1"` or `"FP32"`. (A roof is what no kernel with these counts can pass. It does not promise that one
+# comes near: what else a thread computes is not counted here.)
+
+
+# %% id="ex-stencil_limit"
+def stencil_limit(side, wavefronts):
+    ### BEGIN SOLUTION
+    bytes = 4 + 4
+    intensity = 2 * side**2 / bytes
+    roofs = {"DRAM": 4.55 * intensity, "L1": 16.7 / wavefronts, "FP32": 64.8}
+    limit = min(roofs, key=roofs.get)
+    return bytes, intensity, roofs[limit], limit
+    ### STUB
+    # return None  # (bytes, FLOP per byte, TFLOPS, limit)
+    ### END SOLUTION
+
+
+check.stencil_limit(stencil_limit)
+
+# %% [markdown]
 # ---
 # ## Quiz
 
