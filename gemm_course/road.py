@@ -92,7 +92,10 @@ ROAD = (
         "vectorized_access",
         ("four_at_once", "transposing_scatter", "scatter_padding", "ragged_fours", "stray_read"),
     ),
-    Notebook("warp_tiles", ("owner_map", "legal_tiles", "warp_wavefronts", "runs_of_four", "stencil")),
+    Notebook(
+        "warp_tiles",
+        ("owner_map", "legal_tiles", "warp_wavefronts", "runs_of_four", "stencil", "stencil_limit"),
+    ),
     Notebook(
         "tensor_cores",
         ("warp_product", "fragments_once", "ragged_product", "padded_c", "padding_wavefronts"),

@@ -5,9 +5,9 @@
 # you run anything. You can write a kernel whose reads waste nothing. And you will have put a good story on
 # trial: "warp tiles are fast because a warp then reads few different numbers".
 #
-# *Time: about 60 minutes to read, 82 for the exercises, five in all: [[owner_map]], [[legal_tiles]],
-# [[warp_wavefronts]], [[runs_of_four]] and [[stencil]]. Comes from document 003 and document 004, kernel v06.
-# TFLOPS of one kernel differ by up to 1 % from run to run.*
+# *Time: about 60 minutes to read, 87 for the exercises, six in all: [[owner_map]], [[legal_tiles]],
+# [[warp_wavefronts]], [[runs_of_four]], [[stencil]], [[stencil_limit]]. Comes from document 003 and document
+# 004, kernel v06. TFLOPS of one kernel differ by up to 1 % from run to run.*
 
 # %%
 import numpy as np
@@ -616,6 +616,39 @@ def make_stencil(T):
 
 
 check.stencil(make_stencil)
+
+# %% [markdown]
+# ### Exercise [[stencil_limit]] · What stands above it?
+# *core · easy · 5 minutes*
+#
+# Forecast it from counts. A stencil adds up side × side neighbours; for each multiply-add a warp's reads take
+# `wavefronts` wavefronts of L1 and shared memory, which are one memory. Yours has side 3, and the verdict
+# above says how many wavefronts. Three parts of an H200 put a roof above it:
+#
+# - DRAM moves 4.55 TB per second, as measured;
+# - L1 allows 16.7 TFLOPS / wavefronts, as in notebook [[naive.ipynb]];
+# - the FP32 units do 64.8 TFLOPS, as measured.
+#
+# Return the bytes that must pass DRAM for one result, if each element of A is fetched from there once; the
+# FLOP per byte, a multiply-add being two; the lowest of the three roofs in TFLOPS; and its name, `"DRAM"`,
+# `"L1"` or `"FP32"`. (A roof is what no kernel with these counts can pass. It does not promise that one
+# comes near: what else a thread computes is not counted here.)
+
+
+# %% id="ex-stencil_limit"
+def stencil_limit(side, wavefronts):
+    ### BEGIN SOLUTION
+    bytes = 4 + 4
+    intensity = 2 * side**2 / bytes
+    roofs = {"DRAM": 4.55 * intensity, "L1": 16.7 / wavefronts, "FP32": 64.8}
+    limit = min(roofs, key=roofs.get)
+    return bytes, intensity, roofs[limit], limit
+    ### STUB
+    # return None  # (bytes, FLOP per byte, TFLOPS, limit)
+    ### END SOLUTION
+
+
+check.stencil_limit(stencil_limit)
 
 # %% [markdown]
 # ---

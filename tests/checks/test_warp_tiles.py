@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,10 +11,17 @@ from numba import cuda, float32
 from gemm_course import check, compiled
 from gemm_course.checks.engines.tiles import tile_choices
 from gemm_course.checks.kits import thread_tile_parts
-from gemm_course.checks.notebooks.warp_tiles import legal_tiles, owner_map, runs_of_four, stencil_slips
+from gemm_course.checks.notebooks.warp_tiles import (
+    legal_tiles,
+    owner_map,
+    runs_of_four,
+    stencil_limit,
+    stencil_slips,
+)
 from gemm_course.checks.notebooks.warp_tiles.warp_layout import threads
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import tiles_text
+from gemm_course.records import compute_roofs, roofs
 from lockstep import wavefronts
 from lockstep.intrinsics import u32
 from tests.checks.cells import verdict_of
@@ -438,3 +446,62 @@ def test_no_two_mistakes_in_a_stencil_give_the_same_sums():
     made = [stencil_slips.sums(A, w), *(sums for _, sums in stencil_slips.mix_ups(A, w, 4))]
     for place, sums in enumerate(made):
         assert not any(np.allclose(sums, other, rtol=1e-4) for other in made[:place])
+
+
+# ---- stencil_limit -----------------------------------------------------------------------------------------
+
+
+def by_cases(side, wavefronts):
+    flop = 2 * side * side
+    dram, l1 = flop / 8 * 4.55, 16.7 / wavefronts
+    if dram <= l1 and dram <= 64.8:
+        return [8.0, flop / 8, dram, "dram"]
+    if l1 <= 64.8:
+        return [8.0, flop / 8, l1, "L1 and shared memory"]
+    return [8.0, flop / 8, 64.8, "arithmetic"]
+
+
+def by_sorting(side, wavefronts):
+    roofs = [(64.8, "FP32"), (np.float64(16.7) / wavefronts, "shared memory"), (4.55 * side**2 / 4, "DRAM ")]
+    return 8, np.float64(side**2) / 4, *sorted(roofs)[0]
+
+
+def in_times(side, wavefronts):
+    flop = 2 * side**2
+    times = {"DRAM": 8 / 4.55, "L1": flop * wavefronts / 16.7, "FP32": flop / 64.8}
+    limit = max(times, key=times.get)
+    return np.int64(8), flop / 8, flop / times[limit], limit
+
+
+def by_bandwidth_in_bytes(side, wavefronts):
+    tflops = np.array([4.55e12 / 8 * 2 * side**2, 16.7e12 / wavefronts, 64.8e12])
+    return 8, 0.25 * side**2, tflops.min() / 1e12, ("DRAM", "L1", "FP32")[tflops.argmin()]
+
+
+def with_numpys_names(side, wavefronts):
+    roofs = [4.55 * side * side / 4, 16.7 / wavefronts, 64.8]
+    return (8, Fraction(side * side, 4), min(roofs), np.array(["dram", "l1", "fp32"])[np.argmin(roofs)])
+
+
+@pytest.mark.parametrize("answer", [by_cases, by_sorting, in_times, by_bandwidth_in_bytes, with_numpys_names])
+def test_other_right_forecasts_pass(answer):
+    verdict = check.stencil_limit(answer)
+    assert verdict.passed, str(verdict)
+
+
+def test_each_part_limits_some_of_the_stencils():
+    answers = {case: check.stencil_limit.right(*case) for case in stencil_limit.CASES}
+    assert {limit for *_, limit in answers.values()} == set(stencil_limit.LIMITS)
+    assert answers[3, 2] == (8, 2.25, 8.35, "L1") and answers[3, 1] == (8, 2.25, 10.24, "DRAM")
+    for side, per_step in answers:
+        lowest, second, _ = sorted((4.55 * side**2 / 4, 16.7 / per_step, 64.8))
+        assert second > 1.01 * lowest, "the name must not hang on the last digit"
+
+
+def test_the_roofs_are_those_on_record():
+    dram = roofs("h200").query("memory == 'DRAM'")["tb_s"].item()
+    fp32 = compute_roofs("h200").query("unit == 'FP32'")["tflops"].item()
+    assert stencil_limit.DRAM == pytest.approx(dram, abs=0.005)
+    assert stencil_limit.FP32 == pytest.approx(fp32, abs=0.05)
+    # 132 SMs at 1.98 GHz take a wavefront per clock, and a multiply-add of a warp is 64 FLOP.
+    assert stencil_limit.L1 == pytest.approx(132 * 1.98e9 * 64 / 1e12, abs=0.05)

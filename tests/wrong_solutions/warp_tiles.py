@@ -674,10 +674,61 @@ STENCIL = altered(
     },
 )
 
+# ---- stencil_limit -----------------------------------------------------------------------------------------
+
+BYTES, FLOP, ROOFS = "bytes = 4 + 4", "2 * side**2 / bytes", "16.7 / wavefronts"
+LEAST, ANSWER = "min(roofs, key=roofs.get)", "return bytes, intensity, roofs[limit], limit"
+
+LIMIT = altered(
+    "stencil_limit",
+    {
+        "a_alone": ("that is A alone", (BYTES, "bytes = 4")),
+        "nine_reads": (
+            "every read of a neighbour. DRAM delivers each element of A once; the",
+            (BYTES, "bytes = 4 * side**2 + 4"),
+        ),
+        "nine_reads_and_no_store": ("and leaves the result out", (BYTES, "bytes = 4 * side**2")),
+        "weights_too": ("counts the weights too", (BYTES, "bytes = 4 + 4 + 4 * side**2")),
+        "floats": ("those are floats", (BYTES, "bytes = 2")),
+        "a_warp": ("that is for a warp", (BYTES, "bytes = 32 * 8")),
+        "sectors": ("sectors of 32 bytes", (BYTES, "bytes = 32 + 32")),
+        "halo_too": ("the halo is counted", (BYTES, "bytes = 4 + 4 * ((31 + side) / 32) ** 2")),
+        "one_flop": ("a multiply-add counts as one", (FLOP, "side**2 / bytes")),
+        "upside_down": ("upside down", (FLOP, "bytes / (2 * side**2)")),
+        "flop_of_a_result": ("those are the FLOP of a result", (FLOP, "2 * side**2")),
+        "one_row": ("one row of neighbours", (FLOP, "2 * side / bytes")),
+        "per_float": ("that is per float", (FLOP, "2 * side**2 / 2")),
+        "by_the_bytes_of_a": ("the 4 bytes of A alone", (FLOP, "2 * side**2 / 4")),
+        "rounded_down": ("rounds it down", (FLOP, "2 * side**2 // bytes")),
+        "without_l1": ("TFLOPS: L1 is forgotten", (', "L1": 16.7 / wavefronts', "")),
+        "without_dram": ("TFLOPS: DRAM is forgotten", ('"DRAM": 4.55 * intensity, ', "")),
+        "without_fp32": ("TFLOPS: the FP32 units are forgotten", (', "FP32": 64.8', "")),
+        "dram_alone": ("DRAM's roof alone", (LEAST, '"DRAM"')),
+        "l1_alone": ("L1's roof alone", (LEAST, '"L1"')),
+        "highest": ("highest of the three", (LEAST, "max(roofs, key=roofs.get)")),
+        "times_the_wavefronts": ("multiplied by the wavefronts", (ROOFS, "16.7 * wavefronts")),
+        "wavefronts_of_a_result": ("of a whole result", (ROOFS, "16.7 / (wavefronts * side**2)")),
+        "times_added": (
+            "times of the three parts are added",
+            ("roofs[limit]", "1 / sum(1 / roof for roof in roofs.values())"),
+        ),
+        "divided_by_the_speed": ("divided by 4.55", ("4.55 * intensity", "intensity / 4.55")),
+        "share": ("share of 64.8", ("roofs[limit]", "roofs[limit] / 64.8")),
+        "flop_per_second": ("FLOP per second. One TFLOPS", ("roofs[limit]", "roofs[limit] * 1e12")),
+        "always_dram": ('always "DRAM"', (ANSWER, ANSWER.replace(", limit", ', "DRAM"'))),
+        "always_l1": ('always "L1"', (ANSWER, ANSWER.replace(", limit", ', "L1"'))),
+        "always_arithmetic": ('always "FP32"', (ANSWER, ANSWER.replace(", limit", ', "arithmetic"'))),
+        "names_the_highest": ("names the highest roof", (ANSWER, ANSWER[:-5] + "max(roofs, key=roofs.get)")),
+        "another_name": ('must be "DRAM", "L1" or "FP32"', (ANSWER, ANSWER[:-5] + '"memory"')),
+        "no_name": ("three numbers and a name", (ANSWER, ANSWER.removesuffix(", limit"))),
+    },
+)
+
 WRONG = {
     "owner_map": OWNERS,
     "legal_tiles": LEGAL,
     "warp_wavefronts": WAVEFRONTS,
     "runs_of_four": RUNS,
     "stencil": STENCIL,
+    "stencil_limit": LIMIT,
 }
