@@ -154,7 +154,7 @@ def test_progress_and_what_is_not_tried_can_be_read_in_the_dark(page):
     _open(page, "00_welcome.ipynb")
     page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})", DARK)
     page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=DARK)
-    for words in ("exercises passed", "Still open", "00.2", "Not tried yet · Exercise 00.1"):
+    for words in ("Passed: road", "Still open", "00.2", "Not tried yet · Exercise 00.1"):
         place = page.locator(".jp-OutputArea-output").get_by_text(words).first
         ink, ground = place.evaluate(
             """node => {
