@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemm_course import check
+from gemm_course import check, road
 from gemm_course.checks.engines.tables import Slip, table_exercise
 
 TABLES = [name for name in check.exercises() if getattr(check, name).slips]
@@ -15,7 +15,7 @@ def test_each_slip_given_as_an_answer_gets_its_own_message(exercise, sample, sub
         with subtests.test(slip.message):
             verdict = checker(slip.answer)
             assert not verdict.passed
-            assert verdict.message == slip.message
+            assert verdict.message == road.numbered(slip.message)
 
 
 BROKEN = (
