@@ -13,8 +13,8 @@ from gemm_course.figures.svg import Drawing
 _ROW = 34.0
 # Each column of bars begins here.
 _COLUMNS, _WIDE = (84.0, 246.0, 408.0), 96.0
-# So many lines are reserved for the words.
-_LINES = 9
+# So many lines are reserved for the words, with and without the registers.
+_LINES, _LINES_OF_SPEEDS = 7, 4
 
 
 @dataclass(frozen=True)
@@ -30,35 +30,41 @@ class Case:
     tflops: float
 
 
-def unrolled(cases: Sequence[Case], now: int, most: int, code: str, notes: Sequence[str]) -> Picture:
+def unrolled(cases: Sequence[Case], now: int, most: int | None, code: str, notes: Sequence[str]) -> Picture:
     """Draw the cases up to the one with ``now`` steps, in order, and leave room for the others.
 
-    ``most`` is the number of registers that a thread may have. ``code`` names the kernel and its tiles. All
-    pictures of the same cases are equally high.
+    ``most`` is the number of registers that a thread may have; with None, only the speeds are drawn. ``code``
+    names the kernel and its tiles. All pictures of the same cases are equally high.
     """
     shown = [case for case in cases if case.steps <= now]
-    here = shown[-1]
-    drawing = Drawing(
-        f"{here.steps} steps written out: {here.local_bytes:,} bytes of local memory, "
-        f"{plots.three_digits(here.tflops)}\u00a0TFLOPS",
-        title_lines=2,
-    )
+    drawing = Drawing(_title(shown[-1], most is not None), title_lines=2)
     top = drawing.top + 44
     drawing.text(8, drawing.top + 10, code, fill=colours.QUIET)
     _steps(drawing, cases, now, top)
-    columns = (
-        (f"registers (at most {most})", [case.registers for case in cases], colours.COUNTED),
-        ("→ bytes of local memory", [case.local_bytes for case in cases], colours.COUNTED),
-        ("→ TFLOPS", [case.tflops for case in cases], colours.OTHER),
-    )
-    for left, (name, values, fill) in zip(_COLUMNS, columns, strict=True):
+    columns = [("TFLOPS", [case.tflops for case in cases], colours.OTHER)]
+    if most is not None:
+        columns[:0] = [
+            (f"registers (at most {most})", [case.registers for case in cases], colours.COUNTED),
+            ("bytes of local memory", [case.local_bytes for case in cases], colours.COUNTED),
+        ]
+    for left, (name, values, fill) in zip(_COLUMNS, columns, strict=False):
         drawing.text(left, top - 8, name, size=12)
         _bars(drawing, left, top, values, len(shown), fill)
     y = top + _ROW * len(cases) + 8
     for note in notes:
         y = paragraph(drawing, note, y + 4)
-    drawing.rect(0, top + _ROW * len(cases) + 8 + 18 * _LINES, 1, 1, colours.PAPER)
-    return drawing.picture(" ".join([_in_words(shown), *notes]))
+    lines = _LINES if most is not None else _LINES_OF_SPEEDS
+    drawing.rect(0, top + _ROW * len(cases) + 8 + 18 * lines, 1, 1, colours.PAPER)
+    return drawing.picture(" ".join([_in_words(shown, most is not None), *notes]))
+
+
+def _title(here: Case, evidence: bool) -> str:
+    stored = f"{here.local_bytes:,} bytes of local memory, " if evidence else ""
+    return f"{_steps_of(here)} written out at a time: {stored}{plots.three_digits(here.tflops)}\u00a0TFLOPS"
+
+
+def _steps_of(case: Case) -> str:
+    return f"{case.steps} step{'s' if case.steps > 1 else ''}"
 
 
 def _steps(drawing: Drawing, cases: Sequence[Case], now: int, top: float) -> None:
@@ -85,10 +91,11 @@ def _bars(drawing: Drawing, left: float, top: float, values: Sequence[float], sh
         axes.set_yticks([])
 
 
-def _in_words(shown: Sequence[Case]) -> str:
+def _in_words(shown: Sequence[Case], evidence: bool) -> str:
     told = "; ".join(
-        f"{case.steps} steps: {case.registers} registers, {case.local_bytes:,} bytes of local memory, "
-        f"{plots.three_digits(case.tflops)} TFLOPS"
+        f"{_steps_of(case)}: "
+        + (f"{case.registers} registers, {case.local_bytes:,} bytes of local memory, " if evidence else "")
+        + f"{plots.three_digits(case.tflops)} TFLOPS"
         for case in shown
     )
-    return f"Per thread, by the steps along k that are written out: {told}."
+    return f"By the steps along k that are written out at a time: {told}."

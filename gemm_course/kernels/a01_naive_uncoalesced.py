@@ -1,8 +1,7 @@
 """One thread computes one element of C, and neighbouring threads take neighbouring ROWS.
 
 Document 004, v00. A warp's 32 threads then read 32 different rows of A: each of the 32 addresses lies in
-a sector of its own, of whose 32 bytes 4 are used. L1 keeps the sectors for the next steps; what they cost
-is L1's time.
+a sector of its own, of whose 32 bytes 4 are used.
 """
 
 from numba import cuda, float32

@@ -102,7 +102,7 @@ _ALL = (
         "dispatch",
         "the instruction is ready but held back, for instance by conflicts between its registers",
         "hardly anything; the compiler chooses the registers",
-        "for dispatch",
+        "with its next instruction held back (dispatch)",
     ),
     Wait(
         "next instruction",

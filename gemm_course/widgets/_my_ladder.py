@@ -50,14 +50,14 @@ def my_ladder(*, on: str | None = None) -> Picture:
 def my_bet(kernel: str, tflops: Any = None) -> None:
     """Bet on the speed of the ladder's kernel, in TFLOPS on an H200, before your kernel has passed.
 
-    ``kernel`` is the name of the kernel's checker, such as "slices". Your ladder shows the bet beside
-    what was recorded. You may change it until your kernel passes.
+    ``kernel`` is the topic of the notebook that builds it, such as "thread_tiles_2d", or the name of its
+    checker. Your ladder shows the bet beside what was recorded. You may change it until your kernel passes.
 
     Raise ValueError for an unknown kernel, and for a bet that is not a positive number.
     """
     rung = rung_of(kernel)
     if rung is None:
-        known = [each.checker for each in RUNGS]
+        known = [each.notebook for each in RUNGS]
         meant = did_you_mean(kernel, known) or "."
         raise ValueError(f"there are no bets on {kernel!r}{meant} There are bets on {', '.join(known)}.")
     print(_bet(rung, None if tflops is Ellipsis else tflops))
@@ -69,9 +69,9 @@ def my_bet(kernel: str, tflops: Any = None) -> None:
 def _bet(rung: Rung, tflops: Any) -> str:
     """Keep a bet, if it may be made. Return what the learner should know, in a sentence."""
     before = kept(rung.checker)
-    has = f"Your bet on {rung.checker}: {before.bet:g} TFLOPS" if before.bet else "You made no bet"
+    has = f"Your bet on {rung.notebook}: {before.bet:g} TFLOPS" if before.bet else "You made no bet"
     if tflops is None:
-        call = f'see.my_bet("{rung.checker}", tflops=20)'
+        call = f'see.my_bet("{rung.notebook}", tflops=20)'
         settled = before.bet or before.passed
         return f"{has}." if settled else f"Write your bet as a number of TFLOPS, such as {call}."
     number = isinstance(tflops, int | float | np.number) and not isinstance(tflops, bool)
@@ -83,7 +83,7 @@ def _bet(rung: Rung, tflops: Any) -> str:
         return f"{has}. Your kernel has passed, and bets are closed."
     if not keep(rung.checker, BET, {"tflops": float(tflops)}):
         return f"Your bet could not be kept in {ladder_folder()}."
-    return f"Your bet on {rung.checker}: {tflops:g} TFLOPS, for the ladder's kernel on an H200."
+    return f"Your bet on {rung.notebook}: {tflops:g} TFLOPS, for the ladder's kernel on an H200."
 
 
 # ---- what is drawn -----------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def _notes(places: list[figure.Place], on: Place) -> list[str]:
     if following and kept(following.checker).bet is None:
         # No line may break inside the call.
         notes.append(
-            f'Bet before you write the next kernel: see.my_bet("{following.checker}",\u00a0tflops=...).'
+            f'Bet before you write the next kernel: see.my_bet("{following.notebook}",\u00a0tflops=...).'
         )
     done = [rung for rung, each in zip(RUNGS, places, strict=True) if each.passed]
     if not done:

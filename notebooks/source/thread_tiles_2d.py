@@ -142,17 +142,13 @@ see.fold(see.diff("thread_tiled_1d", "thread_tiled_2d"), first="Write the exerci
 # %% [markdown]
 # From here on every figure is for one choice of tiles, **the square**: a block computes 128 × 128 results, 16
 # steps along k at a time, and a thread 8 × 8 of them. So a block has 16 × 16 threads.
-#
-# What do other tiles cost? Set TM and TN to 4, and watch three lines: the shared loads per multiply-add, the
-# registers, and the speed that was measured.
 
 # %%
 square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
-see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}, tells_best=False)
 
 # %% [markdown]
-# **What we know now:** of all shapes, a square of results needs the fewest reads. More sums mean fewer reads,
-# and more registers.
+# **What we know now:** of all shapes, a square of results needs the fewest reads. Its sums take
+# registers.
 #
 # ## Which elements are missing?
 #
@@ -281,18 +277,19 @@ see.coverage(make_kernel)
 # fills a tile of any size. Now the whole kernel is yours.
 
 # %% [markdown] id="side-kernel5"
-# Side trip, 45 minutes: document 000 fills the same holes in slices. [What does that cost, and what cures
-# it?](kernel5.ipynb) It leads back to this line.
+# Side trip, 45 minutes: the finished kernel, document 000's, fills the same holes in slices. [What does that
+# cost, and what cures it?](kernel5.ipynb) It leads back to this line.
 
 # %% [markdown]
-# *A good place for a pause. Until here you wrote. From here on you bet and count: about 20 minutes.*
+# *A good place for a pause. Until here you wrote. From here on you bet and count: about 30 minutes.*
 #
 # ## How fast can it be?
 #
 # Count one step of one warp, as you wrote it. The warp is 2 rows of 16 threads.
 #
 # - A read of As: two different words, 8 rows apart, in the same bank. That takes 2 wavefronts.
-# - A read of Bs: words 0, 8, 16, ... 120, four in each of four banks. That takes 4.
+# - A read of Bs: 16 words, 8 apart. They fall into the banks 0, 8, 16 and 24, four words in each. That takes
+#   4.
 
 # %%
 see.predict("thread_tiles_2d.ceiling")
@@ -308,9 +305,23 @@ see.fold(lambda: see.as_compiled("thread_tiled_2d", tiles=square), first="Choose
 # %% [markdown] tags=["thought"]
 # The program that ran is not the one that you counted. The compiler has turned 16 reads of one element into 4
 # reads of four neighbours each. They take 20 wavefronts instead of 48. So shared memory allows 67 · 16 / 20 =
-# 54 TFLOPS. (Why 20, notebook [[warp_tiles.ipynb]] tells.)
+# 54 TFLOPS.
 #
 # **A ceiling that is counted from the source holds for the source only.**
+
+# %% [markdown]
+# Where do the wavefronts of such wide reads come from? A read of four floats asks for 16 bytes per lane. That
+# is 512 bytes for a warp, and a wavefront carries 128. So the lanes come in **turns** of eight. If neighbours
+# ask for the same 16 bytes, two turns join. In a turn, banks count as always.
+#
+# Step through one read of Bs. How many turns, and how many wavefronts?
+
+# %%
+see.turns()
+
+# %% [markdown]
+# Four turns of two: 8 wavefronts. In a read of As, neighbours ask for the same, so there are two turns, of
+# one wavefront each. A step has two reads of either tile: 2 · 8 + 2 · 2 = 20.
 
 # %% [markdown]
 # And your kernel? `thread_tiled_2d` tells the compiler two things that yours does not: its loops ask to be
@@ -321,7 +332,8 @@ see.fold(lambda: see.as_compiled("thread_tiled_2d", tiles=square), first="Choose
 see.predict("thread_tiles_2d.told")
 
 # %%
-# See it in your own kernel. (This needs the extra `compiler`, but no GPU.) Then put `unroll` and `u32` in.
+# See it in your own kernel, then put `unroll` and `u32` in. (This compiles: `python3 course.py doctor` says
+# whether the compiler is here. It needs no GPU.)
 # from lockstep.intrinsics import u32, unroll
 # see.as_compiled("thread_tiled_2d", make_kernel, tiles=square)
 
@@ -346,8 +358,8 @@ see.predict("thread_tiles_2d.occupancy")
 see.predict("thread_tiles_2d.one_block")
 
 # %% [markdown]
-# **What we know now:** sums that do not wait for each other let few warps compute without a pause. Waiting is
-# another matter: it takes a second block.
+# **What we know now:** sums that do not wait for each other let few warps compute without a pause. But while
+# a block waits for its tiles, only another block can compute.
 #
 # ## What stops it now?
 #
@@ -355,7 +367,8 @@ see.predict("thread_tiles_2d.one_block")
 # 69 % of the possible places. Which of the two is the limit?
 #
 # **A limit shows when you take its work away.** So give a thread 16 × 4 results. That is no square, and it
-# needs more reads. But compiled, a step takes 12 wavefronts instead of 20, and as many multiply-adds.
+# needs more reads. But compiled, a step has four reads of As, in which all lanes ask for the same, and one of
+# Bs whose pieces lie side by side: 4 · 2 + 4 = 12 wavefronts instead of 20, for as many multiply-adds.
 
 # %%
 see.predict("thread_tiles_2d.tall")
@@ -367,6 +380,13 @@ see.fold(
 )
 
 # %% [markdown]
+# Now all tiles are yours. Find some that beat the square. Then set TM and TN to 4, and watch three lines:
+# the shared loads per multiply-add, the registers, and the speed that was measured.
+
+# %%
+see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}, tells_best=False)
+
+# %% [markdown]
 # ## What have you made?
 #
 # Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
@@ -375,8 +395,8 @@ see.fold(
 # - **I made** a kernel whose threads compute 8 × 8 results each, from 16 reads per step.
 # - **It reached** 33 TFLOPS on an H200, with the compiler told two things. The column of notebook
 #   [[thread_tiles_1d.ipynb]] reached 21.
-# - **What stops it now** is not shared memory. Perhaps there are simply too many instructions: one in four is
-#   no multiply-add. Notebook [[vectorized_access.ipynb]] takes some away.
+# - **What stops it now** is not shared memory. Next suspect: the instructions, of which one in four is no
+#   multiply-add. Notebook [[vectorized_access.ipynb]] takes some away, and looks whether it pays.
 
 # %%
 see.my_ladder()

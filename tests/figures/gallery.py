@@ -123,6 +123,7 @@ GALLERY = {
     "queue, of a row": partial(_queue.draw, "a row of B", 0),
     "branch": partial(_branch.draw, 1, "31 even, one odd"),
     "unrolled": partial(_unrolled.draw, 16),
+    "unrolled, speeds": partial(_unrolled.draw, 8, evidence=False),
     "registers": partial(_registers.draw, "thread_tiled_1d", {"TM": 8}, 5, 3),
     "registers, a long column": partial(
         _registers.draw, "thread_tiled_2d", {"TM": 64, "TN": 1}, 5, 3, _registers._ROOMY

@@ -13,14 +13,16 @@ from numba import cuda, float32
 
 from gemm_course import compiled
 from gemm_course.checks.kits import make_fetch
+from gemm_course.figures.wavefronts import served
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import Stage
 from gemm_course.kernels.variants import kernel5_spread
 from gemm_course.model.occupancy import occupancy
+from gemm_course.model.requests import Request
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
 from gemm_course.widgets import _measured as sweep
-from gemm_course.widgets import _quiz, _tile_banks
+from gemm_course.widgets import _quiz, _tile_banks, _turns
 from lockstep.intrinsics import unroll
 from tests.checks.cells import verdict_of
 from tests.notebooks.builder import ROOT, source_of
@@ -73,6 +75,23 @@ def test_the_ceilings_of_05():
     assert 1.45 < SQUARE.tflops / (67 * CLOCKS / written) < 1.55
 
 
+def test_the_turns_of_05():
+    """One read of each tile as compiled: As along k, 8 rows of 16 words apart; Bs 8 words apart."""
+    lanes = range(32)
+    words = {"As": [lane // 16 * 8 * 16 for lane in lanes], "Bs": [lane % 16 * 8 for lane in lanes]}
+    turns = {
+        tile: [len(fronts) for _, fronts in served(_wide(tile, firsts))] for tile, firsts in words.items()
+    }
+    assert turns == {"As": [1, 1], "Bs": [2, 2, 2, 2]}
+    assert "Four turns of two: 8 wavefronts." in words_of("thread_tiles_2d")
+    alts = [_turns.draw(step, "2 × 16", next(iter(_turns.RUNS)), "Bs").alt for step in range(4)]
+    assert all("2 wavefronts" in alt for alt in alts)
+
+
+def _wide(tile: str, firsts: list[int]) -> Request:
+    return Request(tile, "load", "shared", 0, 128, tuple((i, (0,), 4 * w) for i, w in enumerate(firsts)))
+
+
 def test_what_05_says_the_compiler_was_told():
     both, loops, neither, _ = changed_in("what the compiler is told")
     assert f"{both:.0f} with both, {loops:.0f} without `unroll`, {neither:.0f} without either" in asked(
@@ -98,7 +117,7 @@ def test_what_05_says_of_its_limit():
     assert f"busy in {shared} of the clocks, and instructions are issued in {issued}" in said
     steps = SQUARE.measured["float32_fma"] / 32 / 64
     read = [one.measured["shared_load_wavefronts"] / steps for one in (SQUARE, TALL)]
-    assert f"a step takes {read[1]:.0f} wavefronts instead of {read[0]:.0f}" in said
+    assert f"4 · 2 + 4 = {read[1]:.0f} wavefronts instead of {read[0]:.0f}" in said
     question = asked("tall")
     assert f"{TALL.tflops:.1f} instead of {SQUARE.tflops:.1f} TFLOPS" in question
     assert f"{TALL.tflops / SQUARE.tflops:.2f} times', 'right': True" in question

@@ -37,7 +37,6 @@ ALL = {
     "heatmap, best": lambda **on: see.heatmap("vectorized", "TM", "TN", others="best", **on),
     "row_lengths": lambda **on: see.row_lengths("naive_uncoalesced", **on),
     "row_lengths, several": lambda **on: see.row_lengths("naive_uncoalesced", "naive_coalesced", **on),
-    "unrolled": lambda **on: see.unrolled(**on),
     "counts": lambda **on: see.counts("vectorized", (1024,) * 3, global_load_sectors=1, **on),
 }
 PROFILED = {

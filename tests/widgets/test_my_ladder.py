@@ -229,8 +229,8 @@ def test_what_is_no_bet_is_refused_in_a_sentence(learner, bet):
 
 
 def test_a_bet_on_an_unknown_kernel_names_those_that_there_are(learner):
-    with pytest.raises(ValueError, match=r"'slice'; did you mean slices\? There are"):
-        see.my_bet("slice", tflops=3)
+    with pytest.raises(ValueError, match=r"'warp_tile'; did you mean warp_tiles\? There are"):
+        see.my_bet("warp_tile", tflops=3)
 
 
 def test_where_nothing_is_kept_a_bet_says_so(learner, capsys):

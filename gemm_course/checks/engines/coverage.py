@@ -275,7 +275,8 @@ def _holes(done: Fetched, array: str, times: np.ndarray) -> str:
             f"Where the matrix has ended nothing is stored into `{array}`, and then anything may be in it. "
             "Store a zero there."
         )
-    return f"{(times == 0).sum()} of the {times.size} elements of `{array}` are never stored."
+    twice = ", and others more than once" * bool((times > 1).any())
+    return f"{(times == 0).sum()} of the {times.size} elements of `{array}` are never stored{twice}."
 
 
 def _again(done: Fetched, array: str, times: np.ndarray) -> str:
@@ -312,7 +313,8 @@ def _threads_at(done: Fetched, array: str, element: Element) -> list[int]:
 
 
 def _first_off(done: Fetched, array: str, times: np.ndarray) -> str:
-    row, column = map(int, np.argwhere(times != 1)[0]) if (times != 1).any() else (0, 0)
+    off = np.argwhere(times == 0) if (times == 0).any() else np.argwhere(times != 1)
+    row, column = map(int, off[0]) if len(off) else (0, 0)
     by = _threads_at(done, array, (row, column))
     if not by:
         return f"First one: `{array}[{row}, {column}]`, stored by nobody."
