@@ -205,7 +205,7 @@ def test_every_wait_is_explained(wait):
     assert set(colours.OF_WAIT) == set(WAITS)
     assert len(wait.meaning) > 15 and not wait.meaning.endswith(".")
     assert wait.help or wait.name == OTHER
-    assert wait.waits.startswith(("for ", "at ")) or wait.name in GOOD
+    assert wait.waits.startswith(("for ", "at ", "with ")) or wait.name in GOOD
     told = waits.explained(wait.name)
     assert told.endswith(".") and ("Helps: " in told) == (wait.name not in (*GOOD, OTHER))
 
