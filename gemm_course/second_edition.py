@@ -1,7 +1,7 @@
-"""What the second edition of the course called things: by numbers.
+"""What the second edition of the course called things, by numbers, and which of its exercises are gone.
 
-Learners have progress, attempts and notebooks with these names. Nothing new is ever added here: the numbers
-are those of then, and :mod:`gemm_course.road` has those of today.
+Learners have progress, attempts and notebooks with these names. The numbers are those of then, and
+:mod:`gemm_course.road` has those of today.
 """
 
 from __future__ import annotations
@@ -95,6 +95,10 @@ EXERCISES = {
     "12.5": "stream_k_parts",
     "12.6": "fused_epilogue",
 }
+
+# What a learner's older notebook may still ask, and where the course tells of it now: "is told in notebook
+# [[naive.ipynb]]".
+GONE: dict[str, str] = {}
 
 
 def name_of(kept_as: str) -> str:

@@ -16,7 +16,7 @@ from gemm_course import check, progress, road
 from gemm_course.checks.core.summary import summary
 from gemm_course.commands.reset import reset
 from gemm_course.commands.update import update
-from gemm_course.second_edition import EXERCISES
+from gemm_course.second_edition import EXERCISES, GONE
 from tests.notebooks.builder import builder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -125,7 +125,21 @@ def second_edition(folder: Path, times: dict[str, str]) -> None:
 
 def test_every_exercise_of_the_second_edition_has_a_name_of_today():
     assert len(EXERCISES) == len(set(EXERCISES.values())) == 69
-    assert set(EXERCISES.values()) <= set(check.exercises())
+    assert set(EXERCISES.values()) <= {*check.exercises(), *GONE}
+    assert not set(check.exercises()) & set(GONE)
+
+
+def test_an_older_notebook_is_told_where_an_exercise_went(monkeypatch, capsys):
+    monkeypatch.setitem(GONE, "counted_by_hand", "is told in notebook [[naive.ipynb]]")
+    check.counted_by_hand(lambda m: 2 * m, hint=True)
+    told = "check.counted_by_hand belongs to an older course. What it asked is told in notebook 01.\n"
+    assert capsys.readouterr().out == told
+    with pytest.raises(AttributeError, match="no_such_exercise"):
+        check.no_such_exercise  # noqa: B018
+
+
+def test_where_each_exercise_that_is_gone_went():
+    assert all(road.numbered(told) and not told.endswith(".") for told in GONE.values())
 
 
 def test_progress_of_the_second_edition_counts_before_anything_is_written(folder):

@@ -10,13 +10,14 @@ TEACHING.md. An exercise that cannot be loaded is left out with a warning.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import walk_packages
 
 from gemm_course.progress import passed
-from gemm_course.road import EXERCISES
+from gemm_course.road import EXERCISES, numbered
+from gemm_course.second_edition import GONE
 
 from . import notebooks
 from .core import Exercise, Verdict
@@ -79,3 +80,11 @@ def progress() -> Progress:
     done = {name: kept.get(name, kept.get(each.own_number)) for name, each in _EXERCISES.items()}
     numbers = {name: exercise.number for name, exercise in _EXERCISES.items()}
     return _summary(numbers, {name: time for name, time in done.items() if time is not None})
+
+
+def __getattr__(name: str) -> Callable[..., None]:
+    """Return, for an exercise that left the course, what tells a learner's older notebook where it went."""
+    if name not in GONE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    told = numbered(f"check.{name} belongs to an older course. What it asked {GONE[name]}.")
+    return lambda *answer, **named: print(told)

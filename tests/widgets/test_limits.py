@@ -81,8 +81,8 @@ def test_the_title_of_a_few_with_many_limits_names_these():
         ),
         (
             [*PARTS, None],
-            "The busiest part moves from issue slots (1 of 8 kernels) to multiply-add units (1), then integer "
-            "units (1), then Tensor Cores (1), then L1 and shared memory (1), then L2 (1), "
+            "The busiest part moves from issue slots (1 of 8 kernels) to multiply-add units (1), then "
+            "integer units (1), then Tensor Cores (1), then L1 and shared memory (1), then L2 (1), "
             "then DRAM (1), then waiting (1)",
         ),
     ],
