@@ -10,7 +10,7 @@ from numba import cuda, float32
 from gemm_course import check
 from gemm_course.checks import Verdict
 from gemm_course.checks.core import Refused
-from gemm_course.checks.core.learner import plain
+from gemm_course.checks.core.learner import call, plain
 
 
 @cuda.jit
@@ -147,3 +147,28 @@ def test_a_value_of_a_class_of_the_notebook_is_refused():
     Anything.__module__ = "__main__"
     with pytest.raises(Refused, match="a value of your class `Anything`"):
         plain([Anything()])
+
+
+def counted_one_by_one(m):
+    total = 0
+    for _ in range(m):
+        for _ in range(m):
+            total += 1
+    return total
+
+
+def never_done(m):
+    total = 0
+    while total < m:
+        m += 1
+    return total
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [(counted_one_by_one, "too large to count one by one"), (never_done, "does not come to an end")],
+)
+def test_a_slow_loop_is_not_called_endless(function, told):
+    with pytest.raises(Refused, match=told):
+        call(function, 4096)
+    assert call(counted_one_by_one, 64) == 64 * 64

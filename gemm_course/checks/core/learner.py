@@ -25,7 +25,7 @@ from lockstep import (
 
 from .exercise import Refused, nothing_yet
 from .source import defined_but_not_returned, is_stub, prints_only
-from .written import source_line
+from .written import Written, source_line
 
 # The problems are small, so a loop with more iterations never ends.
 MOST_ITERATIONS = 3_000
@@ -105,7 +105,7 @@ def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: 
 
 @contextmanager
 def _ends(function: Callable) -> Iterator[None]:
-    """Raise Refused when the learner's code has run MOST_LINES lines, as in a `while` that never ends.
+    """Raise Refused when the learner's code has run MOST_LINES lines: it never ends, or counts one by one.
 
     Does nothing where a debugger or a tracer is at work already.
     """
@@ -117,11 +117,7 @@ def _ends(function: Callable) -> Iterator[None]:
             return None
         lines += 1
         if lines > MOST_LINES:
-            raise Refused(
-                f"`{name_of(function)}` does not come to an end. Does the loop's variable change in each "
-                "iteration, and can its condition become false?",
-                source_line(filename, frame.f_lineno),
-            )
+            raise Refused(_why_not_done(function), source_line(filename, frame.f_lineno))
         return count
 
     if filename is None or sys.gettrace() is not None:
@@ -132,6 +128,20 @@ def _ends(function: Callable) -> Iterator[None]:
         yield
     finally:
         sys.settrace(None)
+
+
+def _why_not_done(function: Callable) -> str:
+    """Return why a function may have run so long: only a `while` can go on for ever."""
+    name = name_of(function)
+    if any(not loop.variable for loop in Written(function).loops):
+        return (
+            f"`{name}` does not come to an end. Does the loop's variable change in each iteration, and can "
+            "its condition become false?"
+        )
+    return (
+        f"`{name}` takes too long: it has run {MOST_LINES:,} lines for one answer. The sizes are those of a "
+        "real matrix, too large to count one by one. How many are there of each, and what is their product?"
+    )
 
 
 def _why_not_whole(error: Exception) -> str:
