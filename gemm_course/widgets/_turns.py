@@ -14,18 +14,28 @@ from gemm_course.widgets._warp_reads import LAYOUTS, RUNS
 _BITS = 128
 
 
+_SQUARE = {"layout": "2 × 16", "run": next(iter(RUNS)), "array": "Bs"}
+
+
 @explorer
-def turns() -> StepThrough:
+def turns(only_bs: bool = False) -> StepThrough:
     """Step through the turns of a warp's read of As or Bs, four floats per lane.
 
-    Lanes that want the same 16 bytes are linked where this joins turns.
+    Lanes that want the same 16 bytes are linked where this joins turns. only_bs: there is nothing to choose,
+    and the read is that of Bs by 2 × 16 lanes.
     """
     controls = {
-        "layout": ("lanes, rows × columns", list(LAYOUTS), "2 × 16"),
-        "run": ("each lane's 8 are", list(RUNS), next(iter(RUNS))),
-        "array": ("tile", ("As", "Bs"), "Bs"),
+        "layout": ("lanes, rows × columns", list(LAYOUTS), _SQUARE["layout"]),
+        "run": ("each lane's 8 are", list(RUNS), _SQUARE["run"]),
+        "array": ("tile", ("As", "Bs"), _SQUARE["array"]),
     }
-    return StepThrough(draw, lambda **chosen: len(served(_asked(**chosen))), controls, counts=("turn", 1))
+    fixed = _SQUARE if only_bs else {}
+    return StepThrough(
+        lambda step, **chosen: draw(step, **chosen, **fixed),
+        lambda **chosen: len(served(_asked(**chosen, **fixed))),
+        {} if only_bs else controls,
+        counts=("turn", 1),
+    )
 
 
 def draw(step: int, layout: str, run: str, array: str) -> Picture:

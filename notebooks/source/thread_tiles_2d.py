@@ -208,9 +208,9 @@ check.draft_is_right(right)
 # ### Exercise [[slices]] · No line is a gift
 # *core · hard · 20 minutes*
 #
-# Copy your kernel from [[outer_product]] into the cell below. Take the call of `fetch` out, and fill both
-# tiles in its place, with loops of your own, for **any** BK: for fewer columns than threads along x, and for
-# more.
+# Copy what stands in your `make_outer` of [[outer_product]] into `make_kernel`. Take the call of `fetch` out,
+# and fill both tiles in its place, with loops of your own, for **any** BK: for fewer columns than threads
+# along x, and for more.
 #
 # - As begins at row `row0` and column `k0` of A, Bs at row `k0` and column `col0` of B.
 # - Store every element of As and of Bs **exactly once**, and a zero where a matrix has ended.
@@ -261,7 +261,8 @@ def make_kernel(BM, BN, BK, TM, TN):
 
 
 ### STUB
-# make_kernel = None  # your code: begin with a copy of make_outer
+# def make_kernel(BM, BN, BK, TM, TN):
+#     return None  # your code: begin with what stands in make_outer
 ### END SOLUTION
 
 check.slices(make_kernel)
@@ -281,15 +282,31 @@ see.coverage(make_kernel)
 # cost, and what cures it?](kernel5.ipynb) It leads back to this line.
 
 # %% [markdown]
-# *A good place for a pause. Until here you wrote. From here on you bet and count: about 30 minutes.*
+# *A good place for a pause. What follows takes about 30 minutes.*
 #
 # ## How fast can it be?
 #
-# Count one step of one warp, as you wrote it. The warp is 2 rows of 16 threads.
-#
-# - A read of As: two different words, 8 rows apart, in the same bank. That takes 2 wavefronts.
-# - A read of Bs: 16 words, 8 apart. They fall into the banks 0, 8, 16 and 24, four words in each. That takes
-#   4.
+# Count one step of one warp, as you wrote it. The warp has 2 rows of 16 threads. Your function of
+# [[l1_queue]] counts wavefronts from addresses, and shared memory has 32 banks just as L1 has 32 places. Here
+# is a right version, with the addresses of one read of As. Write those of Bs between the brackets.
+
+# %%
+BM, BN, BK, TM, TN = 128, 128, 16, 8, 8
+
+
+def wavefronts(addresses):
+    """The most different words that one bank holds. An address counts bytes, a word has 4."""
+    words = {address // 4 for address in addresses}
+    return max(sum(word % 32 == bank for word in words) for bank in range(32))
+
+
+warp = [(tx, ty) for ty in range(2) for tx in range(16)]
+i, j, p = 0, 0, 0
+# As[ty * TM + i, p]: its rows have BK elements of 4 bytes.
+of_As = [4 * ((ty * TM + i) * BK + p) for tx, ty in warp]
+# Bs[p, tx * TN + j]: your turn.
+of_Bs = []
+print(f"wavefronts of a read of As: {wavefronts(of_As)}, of Bs: {wavefronts(of_Bs)}")
 
 # %%
 see.predict("thread_tiles_2d.ceiling")
@@ -303,27 +320,25 @@ see.predict("thread_tiles_2d.ceiling")
 see.fold(lambda: see.as_compiled("thread_tiled_2d", tiles=square), first="Choose first, then open this.")
 
 # %% [markdown] tags=["thought"]
-# The program that ran is not the one that you counted. The compiler has turned 16 reads of one element into 4
-# reads of four neighbours each. They take 20 wavefronts instead of 48. So shared memory allows 67 · 16 / 20 =
-# 54 TFLOPS.
+# The program that ran is not the one that you counted. Where you read one element at a time, the compiler
+# reads four neighbours at once: four of a row of Bs, and four of a row of As, which serve four steps. They
+# take 20 wavefronts instead of 48. So shared memory allows 67 · 16 / 20 = 54 TFLOPS.
 #
 # **A ceiling that is counted from the source holds for the source only.**
 
 # %% [markdown]
-# Where do the wavefronts of such wide reads come from? A read of four floats asks for 16 bytes per lane. That
-# is 512 bytes for a warp, and a wavefront carries 128. So the lanes come in **turns** of eight. If neighbours
-# ask for the same 16 bytes, two turns join. In a turn, banks count as always.
-#
-# Step through one read of Bs. How many turns, and how many wavefronts?
+# Where do 20 wavefronts come from? A read of four floats asks for 16 bytes per lane. That is 512 bytes for a
+# warp, and a wavefront carries 128. So the lanes come in **turns** of eight. Step through one read of Bs: how
+# many turns, and how many wavefronts?
 
 # %%
-see.turns()
+see.turns(only_bs=True)
 
 # %% [markdown]
-# Four turns of two: 8 wavefronts. In a read of As, neighbours ask for the same, so there are two turns, of
-# one wavefront each. A step has two reads of either tile: 2 · 8 + 2 · 2 = 20.
-
-# %% [markdown]
+# Four turns of two: 8 wavefronts. In a read of As, neighbours ask for the same 16 bytes. Then two turns join,
+# and two are left, of one wavefront each. Per step there are two reads of Bs, and on average two of As: 2 · 8
+# + 2 · 2 = 20.
+#
 # And your kernel? `thread_tiled_2d` tells the compiler two things that yours does not: its loops ask to be
 # written out, `for i in unroll(range(TM))`, and its thread and block numbers have 32 bits instead of 64,
 # `u32(cuda.threadIdx.x)`. Neither changes what is computed.
@@ -332,27 +347,32 @@ see.turns()
 see.predict("thread_tiles_2d.told")
 
 # %%
-# See it in your own kernel, then put `unroll` and `u32` in. (This compiles: `python3 course.py doctor` says
-# whether the compiler is here. It needs no GPU.)
+# See it in your own kernel: take the # away and run. Then write `unroll` and `u32` into your kernel of
+# the exercise above, and run both cells again. Watch the reads, the registers and the blocks. (It needs
+# NVIDIA's compiler, and no GPU: `python3 course.py doctor` says whether it is here, and how to get it.)
 # from lockstep.intrinsics import u32, unroll
 # see.as_compiled("thread_tiled_2d", make_kernel, tiles=square)
 
 # %% [markdown]
+# **What we know now:** the compiler makes one read of four, if it is told enough. Then shared memory
+# allows 54 TFLOPS, and 33 are reached.
+#
 # ## Are sixteen warps enough?
 #
 # With the square a thread takes 128 registers: 64 hold sums. An SM has 65,536 registers, 228 KB of shared
 # memory, and places for 64 warps and 32 blocks. How many blocks of 256 threads and 16 KB fit, and what is
-# full first?
+# full first? Compute it here.
+
+# %%
+blocks_by_registers = 65_536 // (256 * 128)
+blocks_by_registers
 
 # %%
 see.fold(lambda: see.occupancy("thread_tiled_2d", tiles=square), first="Work it out first, then open this.")
 
-# %%
-see.predict("thread_tiles_2d.occupancy")
-
 # %% [markdown]
-# Now let one block less in. The code stays the same, to the last instruction: a block only asks for shared
-# memory that it never uses, so that the SM holds one.
+# Two blocks, 16 of 64 warps. Now let one block less in. The code stays the same, to the last instruction: a
+# block only asks for shared memory that it never uses, so that the SM holds one.
 
 # %%
 see.predict("thread_tiles_2d.one_block")
@@ -367,8 +387,8 @@ see.predict("thread_tiles_2d.one_block")
 # 69 % of the possible places. Which of the two is the limit?
 #
 # **A limit shows when you take its work away.** So give a thread 16 × 4 results. That is no square, and it
-# needs more reads. But compiled, a step has four reads of As, in which all lanes ask for the same, and one of
-# Bs whose pieces lie side by side: 4 · 2 + 4 = 12 wavefronts instead of 20, for as many multiply-adds.
+# needs more reads. But compiled, a step takes 12 wavefronts instead of 20: a warp now is one row of 32
+# threads, so all its lanes ask for the same of As, and side by side of Bs.
 
 # %%
 see.predict("thread_tiles_2d.tall")
@@ -380,11 +400,18 @@ see.fold(
 )
 
 # %% [markdown]
-# Now all tiles are yours. Find some that beat the square. Then set TM and TN to 4, and watch three lines:
-# the shared loads per multiply-add, the registers, and the speed that was measured.
+# So shared memory is not the limit, and no part is busier. Keep that question for the end.
+#
+# The picture below has the square, with what was measured on an H200 and what is counted. Forecast what 4 × 4
+# results per thread change: the shared loads per multiply-add, the registers, and the speed. Then set TM and
+# TN to 4.
 
 # %%
 see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}, tells_best=False)
+
+# %% [markdown] tags=["thought"]
+# 8 reads for 16 multiply-adds: half of a read for each, twice as many as in the square. It takes fewer
+# registers, so more warps fit. And yet it is slower: 23 TFLOPS instead of 33.
 
 # %% [markdown]
 # ## What have you made?
@@ -395,8 +422,8 @@ see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN
 # - **I made** a kernel whose threads compute 8 × 8 results each, from 16 reads per step.
 # - **It reached** 33 TFLOPS on an H200, with the compiler told two things. The column of notebook
 #   [[thread_tiles_1d.ipynb]] reached 21.
-# - **What stops it now** is not shared memory. Next suspect: the instructions, of which one in four is no
-#   multiply-add. Notebook [[vectorized_access.ipynb]] takes some away, and looks whether it pays.
+# - **What stops it now** we do not know yet: not shared memory. Our suspect is the instructions. In the
+#   profile one in four is no multiply-add. Notebook [[vectorized_access.ipynb]] takes some of them away.
 
 # %%
 see.my_ladder()

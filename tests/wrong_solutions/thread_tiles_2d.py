@@ -361,11 +361,6 @@ def outer_product() -> dict[str, Wrong]:
             (ADD, "acc[i, j] += a[i] * Bs[p, tx * TN + j]"),
             (READ_B, "b[j] = 0"),
         ),
-        "as_again_in_the_inner_loop": (
-            "`As` is read more often than needed",
-            (ADD, "acc[i, j] += As[ty * TM + i, p] * b[j]"),
-            (READ_A, "a[i] = 0"),
-        ),
         "a_slice_of_as": (
             "copies nothing",
             (
@@ -397,12 +392,22 @@ def outer_product() -> dict[str, Wrong]:
         "tn_for_tm": ("reads beside its tile", (READ_A, "a[i] = As[ty * TN + i, p]")),
         "columns_of_the_neighbour": ("columns of Bs from `tx + j`", (READ_B, "b[j] = Bs[p, tx + j]")),
         "rows_of_the_neighbour": ("rows of As from `ty + i`", (READ_A, "a[i] = As[ty + i, p]")),
+        "rows_and_columns_of_the_neighbour": (
+            "from `ty + i` and `tx + j` on",
+            (READ_A, "a[i] = As[ty + i, p]"),
+            (READ_B, "b[j] = Bs[p, tx + j]"),
+        ),
+        "both_spread_in_the_reads": (
+            "the rows `ty + i * (BM // TM)` and the columns",
+            (READ_A, "a[i] = As[ty + i * (BM // TM), p]"),
+            (READ_B, "b[j] = Bs[p, tx + j * (BN // TN)]"),
+        ),
         "row_stands_still": ("same row of As", (READ_A, "a[i] = As[ty * TM, p]")),
         "column_stands_still": ("same column of Bs", (READ_B, "b[j] = Bs[p, tx * TN]")),
         "row_of_all_threads": ("`i` for all threads", (READ_A, "a[i] = As[i, p]")),
         "column_of_all_threads": ("`j` for all threads", (READ_B, "b[j] = Bs[p, j]")),
         "columns_spread_in_the_read": (
-            "store of C has to move along",
+            "The reads of Bs take the columns",
             (READ_B, "b[j] = Bs[p, tx + j * (BN // TN)]"),
         ),
         "rows_spread_in_the_store": (

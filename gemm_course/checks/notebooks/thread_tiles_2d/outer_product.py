@@ -77,6 +77,11 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             taken_from(block, column=lambda c: c // TN + c % TN),
         ),
         Mistake(
+            "Thread `(tx, ty)` reads from `ty + i` and `tx + j` on, which are its neighbours' rows and "
+            "columns as well. Its own begin at `ty * TM` and `tx * TN`.",
+            taken_from(block, lambda r: r // TM + r % TM, lambda c: c // TN + c % TN),
+        ),
+        Mistake(
             "All results of a thread use the same row of As: the row must go on with `i`, `ty * TM + i`.",
             taken_from(block, row=lambda r: r // TM * TM),
         ),
@@ -112,6 +117,11 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             "The results are stored at the rows `ty + i * (BM // TM)`, but As is still read at "
             "`ty * TM + i`. The rows of the read must be the same.",
             taken_from(block, row=lambda r: r % y * TM + r // y),
+        ),
+        Mistake(
+            "The reads take the rows `ty + i * (BM // TM)` and the columns `tx + j * (BN // TN)`, but the "
+            "results are still stored at `ty * TM + i` and `tx * TN + j`. The store of C has to move along.",
+            taken_from(block, lambda r: r // TM + r % TM * y, lambda c: c // TN + c % TN * x),
         ),
         Mistake(
             "`b` is indexed with `i`, so that each row of a thread's results uses one element of Bs alone: "

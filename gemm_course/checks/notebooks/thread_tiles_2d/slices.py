@@ -47,8 +47,8 @@ SHARES = 2
 
 
 @exercise(
-    start="copy your `make_outer` into this cell, take the call of `fetch` out, and fill As in its place: a "
-    "loop over this thread's columns `c`, and in it one over its TM rows.",
+    start="copy what stands in your `make_outer` into `make_kernel`, take the call of `fetch` out, and "
+    "fill As in its place: a loop over this thread's columns `c`, and in it one over its TM rows.",
     hints=(
         "Thread `(tx, ty)` fetches rows `ty * TM` to `ty * TM + TM - 1` of As, as many as it computes. Its "
         "columns are `tx`, and then as far on as there are threads along x.",
