@@ -46,7 +46,8 @@ SLIPS = (
         lambda n, threads: max(1, n // threads),
     ),
     Slip(
-        "No elements need no blocks: for `n = 0` the answer is 0.",
+        "No elements need no blocks: for `n = 0` the answer is 0. (A launch of 0 blocks is an error, but "
+        "that is for whoever launches.)",
         lambda n, threads: max(1, -(-n // threads)),
     ),
 )
