@@ -48,8 +48,8 @@ see.predict("welcome.gpu")
 #
 # ## Which loops can go?
 #
-# Here is the product as a picture: A stands left of C, B above it. Choose an element of C, and let the steps
-# along k play. What does this element need of A, of B, and of the other elements of C?
+# Here is the product as a picture: A stands left of C, B above it. Leave *look at* on *element*, choose an
+# element of C, and let the steps play. What does this element need of A, of B, and of the rest of C?
 
 # %%
 see.multiply()
@@ -224,9 +224,10 @@ check.broadcast_add(broadcast_add)
 #
 # ## Which threads run together?
 #
-# The hardware does not run a block thread by thread. It numbers the threads of the block, **x first**, and
-# cuts that ribbon into pieces of 32. Such a piece is a **warp**, and a thread's place in it is its **lane**.
-# The threads of a warp share their instructions: each is started once, for all of its lanes.
+# The hardware does not run a block thread by thread. It numbers the threads of the block, **x first**: that
+# is a thread's **linear id**. Then it cuts the ribbon of ids into pieces of 32. Such a piece is a **warp**,
+# and a thread's place in it is its **lane**. The threads of a warp share their instructions: each is started
+# once, for all lanes.
 #
 # Move the thread, then change the shape of the block, and watch where the thread goes.
 
@@ -277,8 +278,8 @@ check.where(where)
 see.predict("welcome.branches")
 
 # %% [markdown]
-# Step through it. A lane that does not take part in a line is **masked**. Then choose other numbers: with
-# which is a branch never issued?
+# Step through such a warp: a lane halves its number if it is even; an odd one it triples, and adds one. A lane
+# that takes no part in a line is **masked**. Then choose other numbers: with which is a branch never issued?
 
 # %%
 see.branch()
@@ -330,7 +331,8 @@ A.shape, A.strides, A.itemsize
 see.predict("welcome.one_float")
 
 # %% [markdown]
-# Memory never moves a single float. It moves **sectors** of 32 bytes, 8 floats each.
+# Memory never moves a single float. It moves **sectors** of 32 bytes, 8 floats each. Four sectors are a
+# **line**.
 #
 # Move the element along a row, then down a column. When does the sector change? Then set the leading
 # dimension to 13: which rows still begin where a sector begins?
@@ -340,9 +342,8 @@ see.addresses()
 
 # %% [markdown]
 # On the way from DRAM a float passes two **caches**, small and fast memories that keep what was used a short
-# time ago: **L2**, which all SMs share, and **L1**, of which each SM has its own. They keep track of
-# **lines**, of four sectors each. A kernel cannot tell which of the three answers. To it they are one:
-# **global memory**.
+# time ago: **L2**, which all SMs share, and **L1**, of which each SM has its own. They keep track of lines. A
+# kernel cannot tell which of the three answers. To it they are one: **global memory**.
 #
 # Now a count, for `double` and its 3 blocks of 40 threads. `a` begins where a sector begins. How many
 # requests for `a` are there, and how many sectors do they touch, all added up? (In the table, a *load* reads

@@ -21,7 +21,7 @@ see.predict("welcome.intensity")
 #
 # A scheduler starts one instruction per clock, for 32 lanes. That can be a *fused multiply-add*: a
 # multiplication and an addition in one instruction, two FLOP for each lane. What else you need stands in the
-# picture. Write the 67 TFLOPS as a product, in the cell below it.
+# picture. (So does some that is for later notebooks.) Write the 67 TFLOPS as a product, in the cell below it.
 
 # %%
 see.machine()
