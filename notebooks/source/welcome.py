@@ -318,24 +318,27 @@ report.accesses[["line", "requests", "lanes"]]
 #
 # ## What comes along with one float?
 #
-# Arrays lie in the GPU's large memory, called **DRAM**. A matrix lies in it row by row, as in NumPy. The
-# distance from the start of one row to the start of the next is its **leading dimension**, counted in
-# elements. It can be larger than the number of columns; then the rest of each row is **padding**, which
-# belongs to nobody. NumPy keeps the distances between rows and between columns in bytes, as `A.strides`:
-
-# %%
-A = np.zeros((5, 16), np.float32)[:, :13]
-A.shape, A.strides, A.itemsize
+# Arrays lie in the GPU's large memory, called **DRAM**. It is one long row of bytes.
 
 # %%
 see.predict("welcome.one_float")
 
 # %% [markdown]
-# Memory never moves a single float. It moves **sectors** of 32 bytes, 8 floats each. Four sectors are a
-# **line**.
+# Memory never moves a single float. It moves **sectors** of 32 bytes, 8 floats each. Four sectors, 128 bytes,
+# are a **line**.
 #
-# Move the element along a row, then down a column. When does the sector change? Then set the leading
-# dimension to 13: which rows still begin where a sector begins?
+# A matrix lies in memory row by row. The distance from the start of one row to the start of the next is its
+# **leading dimension**, counted in elements. It can be larger than the number of columns; then the rest of
+# each row is **padding**, which belongs to nobody. NumPy keeps both distances, from row to row and from
+# column to column, in bytes:
+
+# %%
+A = np.zeros((5, 16), np.float32)[:, :13]
+A.shape, A.strides, A.itemsize
+
+# %% [markdown]
+# This is that matrix. Move the element along a row, then down a column. When does the sector change? Then set
+# the leading dimension to 13: which rows still begin where a sector begins?
 
 # %%
 see.addresses()
@@ -378,7 +381,7 @@ report.accesses[["array", "op", "requests", "lanes", "bytes", "sectors"]]
 
 # %% [markdown]
 # ### Exercise [[sector_and_line]] · Sector and line
-# *core · medium · matters from [[naive.ipynb]] on · 8 minutes*
+# *core · medium · matters from notebook [[naive.ipynb]] on · 8 minutes*
 #
 # Write `sector_and_line(i, j, A)`: in which sector and in which line does `A[i, j]` start, counted from the
 # first byte of `A`? `A` may be any two-dimensional array: a slice like the one above, every second column, or
