@@ -278,8 +278,9 @@ check.where(where)
 see.predict("welcome.branches")
 
 # %% [markdown]
-# Step through such a warp: a lane halves its number if it is even; an odd one it triples, and adds one. A lane
-# that takes no part in a line is **masked**. Then choose other numbers: with which is a branch never issued?
+# Step through such a warp. A lane whose number is even halves it; the others triple theirs, and add one. A
+# lane that takes no part in a line is **masked**. Then choose other numbers: with which is a branch never
+# issued?
 
 # %%
 see.branch()
