@@ -49,6 +49,7 @@ WRONG["blocks_for"] = returning(
     {
         "floor": ("Rounded down", "n // threads"),
         "floor_and_one": ("One block too many", "n // threads + 1"),
+        "floor_and_the_rest": ("how many elements are left over", "n // threads + n % threads"),
         "ceil_of_numpy": ("such as `np.ceil`", "__import__('numpy').ceil(n / threads)"),
         "true_division": ("a float", "(n + threads - 1) / threads"),
         "exchanged": ("arguments are swapped", "(threads + n - 1) // n"),
@@ -104,6 +105,10 @@ WRONG["sector_and_line"] = altered(
         "strides_times_the_size": (
             "nothing is multiplied by `A.itemsize`",
             (ADDRESS, f"({ADDRESS}) * A.itemsize"),
+        ),
+        "sector_and_the_rest": (
+            "the place of the first byte within its sector",
+            (RETURNED, "divmod(address, 32)"),
         ),
         "line_divided_twice": (
             "The line is divided twice",

@@ -16,6 +16,10 @@ SLIPS = (
         lambda n, threads: n // threads + 1,
     ),
     Slip(
+        "`n % threads` is how many elements are left over. One more block is enough for them all.",
+        lambda n, threads: n // threads + n % threads,
+    ),
+    Slip(
         "`//` comes before `+` and `-`: `1 // threads` is computed first, and is 0. Put the sum in brackets.",
         lambda n, threads: n + threads - 1 // threads,
     ),

@@ -111,6 +111,11 @@ SLIPS = (
         lambda i, j, A: _of_address((i * A.shape[1] + j) * 4),
     ),
     Slip(
+        "The sector is right. The other number is the place of the first byte within its sector. Which line: "
+        "divide the bytes by 128, rounding down.",
+        lambda i, j, A: divmod(_address(i, j, A), SECTOR),
+    ),
+    Slip(
         "The line is divided twice: the bytes by 32 and then by 128. Divide the bytes by 128, or the sectors "
         "by 4.",
         lambda i, j, A: (_address(i, j, A) // SECTOR, _address(i, j, A) // SECTOR // LINE),
