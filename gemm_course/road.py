@@ -62,9 +62,7 @@ ROAD = (
             "vector_add",
             "broadcast_add",
             "where",
-            "idle_lanes",
             "sector_and_line",
-            "roof",
         ),
     ),
     Notebook(
@@ -121,7 +119,10 @@ ROAD = (
         ),
     ),
 )
-SIDE_TRIPS = (Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),)
+SIDE_TRIPS = (
+    Notebook("roofline", ("roof",), beside="welcome"),
+    Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),
+)
 NOTEBOOKS = (*ROAD, *SIDE_TRIPS)
 # The names of all exercises, first those of the road.
 EXERCISES = tuple(exercise for notebook in NOTEBOOKS for exercise in notebook.exercises)

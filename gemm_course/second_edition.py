@@ -98,7 +98,7 @@ EXERCISES = {
 
 # What a learner's older notebook may still ask, and where the course tells of it now: "is told in notebook
 # [[naive.ipynb]]".
-GONE: dict[str, str] = {}
+GONE: dict[str, str] = {"idle_lanes": "is told in notebook [[welcome.ipynb]]"}
 
 
 def name_of(kept_as: str) -> str:

@@ -8,7 +8,8 @@ from gemm_course import attempts, check, progress, road
 from gemm_course.commands.attempts import show, switched, written
 from gemm_course.commands.errors import CourseError
 
-IDLE = f"{road.number_of('idle_lanes')} idle_lanes"
+BLOCK = f"{road.number_of('best_block')} best_block"
+RIGHT, WRONG = (16, 16), (32, 8)
 
 
 @pytest.fixture
@@ -20,33 +21,33 @@ def learner(tmp_path, monkeypatch):
 
 
 def test_nothing_is_kept_until_it_is_switched_on(learner):
-    check.idle_lanes(7)
+    check.best_block(WRONG)
     assert not learner.exists() and "--on" in show([])
     switched(True)
-    check.idle_lanes(7)
+    check.best_block(WRONG)
     assert learner.exists()
     switched(False)
-    check.idle_lanes(7)
+    check.best_block(WRONG)
     assert not learner.exists()
 
 
 def test_what_is_kept_is_the_exercise_the_verdict_and_a_sentence(learner):
     switched(True)
-    for answer in (None, 7, 8, 1260, 9):
-        check.idle_lanes(answer)
+    for answer in (None, (32, 8), (8, 32), (16, 16), (128, 2)):
+        check.best_block(answer)
     kept = [json.loads(line) for line in learner.read_text().splitlines()]
     assert [each["passed"] for each in kept] == [False, False, True, False], "a blank is no attempt"
     assert all(set(each) == {"exercise", "passed", "told", "time"} for each in kept)
-    found = attempts.summary(learner)["idle_lanes"]
+    found = attempts.summary(learner)["best_block"]
     assert (found.learners, found.passed, found.attempts) == (1, 1, 3), "what comes after the pass is play"
     assert sum(found.told.values()) == 2
-    assert f"{IDLE}  passed, 3 attempts" in show([])
+    assert f"{BLOCK}  passed, 3 attempts" in show([])
 
 
 def test_only_a_learners_own_notebook_counts(learner, monkeypatch):
     switched(True)
     monkeypatch.setattr(attempts, "in_a_learners_notebook", lambda: False)
-    check.idle_lanes(7)
+    check.best_block(WRONG)
     assert learner.read_text() == ""
 
 
@@ -65,15 +66,15 @@ def test_the_same_mistake_counts_as_the_same(message, kept):
 def test_a_class_is_added_up_from_files_that_learners_write(learner, tmp_path):
     switched(True)
     files = []
-    for number, answers in enumerate(([7, 1260], [7, 7], [1260])):
+    for number, answers in enumerate(([WRONG, RIGHT], [WRONG, WRONG], [RIGHT])):
         learner.write_text("")
         for answer in answers:
-            check.idle_lanes(answer)
+            check.best_block(answer)
         files.append(tmp_path / f"{number}.json")
         written(files[-1])
         assert "time" not in files[-1].read_text()
     said = show(files)
-    assert said.startswith("3 learners") and f"{IDLE}  2 of 3 passed, 5 attempts" in said
+    assert said.startswith("3 learners") and f"{BLOCK}  2 of 3 passed, 5 attempts" in said
     assert said.splitlines()[2].strip().startswith("3 x ")
 
 
@@ -126,13 +127,13 @@ def test_a_summary_is_small(tmp_path):
 
 def test_damaged_lines_are_passed_over_and_an_unwritable_file_breaks_no_check(learner):
     switched(True)
-    check.idle_lanes(7)
+    check.best_block(WRONG)
     with learner.open("a") as file:
         file.write("half a li\n{}\n3\n")
-    assert attempts.summary(learner)["idle_lanes"].attempts == 1
+    assert attempts.summary(learner)["best_block"].attempts == 1
     learner.unlink()
     learner.mkdir()
-    assert check.idle_lanes(1260)
+    assert check.best_block(RIGHT)
 
 
 def test_with_progress_switched_off_nothing_can_be_switched_on(monkeypatch):
@@ -158,8 +159,8 @@ def test_attempts_of_the_second_edition_are_read(learner):
         "ring_places": 1,
         "50.1": 1,
     }
-    check.idle_lanes(7)
-    assert next(iter(attempts.summary(learner))) == "idle_lanes", "in the order of the road"
+    check.best_block(WRONG)
+    assert next(iter(attempts.summary(learner))) == "best_block", "in the order of the road"
 
 
 def test_summaries_of_both_editions_are_added_up(tmp_path):

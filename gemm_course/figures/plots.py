@@ -16,7 +16,7 @@ scales and ticks are better than any that we would write. Pictures of things tha
 | `heatmap` | by hand | a table: each cell is a choice of tiles with its figure, a mark or hatching |
 | `limits`, `waits` | by hand | tables: a bar fills its cell from 0 to 100 %, with sentences between |
 | `tanks` | by hand | a block is a box, and a tank holds a whole number of them |
-| `latency`, `overlap`, `schedule`, `race` | by hand | a box for each clock or step |
+| `overlap`, `schedule`, `race` | by hand | a box for each clock or step |
 | all others | by hand | diagrams of threads, tiles, banks, memory and code |
 
 Use `axes` like this, with places in units of the page and y downwards as in the drawing:

@@ -68,7 +68,7 @@ def _graded(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
 def answer_and_question(source: str, call: str) -> tuple[str, str]:
     """Split the source of an exercise into what the learner writes and the call that checks it.
 
-    An answer that is written into the call, as in `check.idle_lanes(None)`, gets a name above it.
+    An answer that is written into the call, as in `check.best_block(None)`, gets a name above it.
     """
     lines = [source[: source.rindex(call)].rstrip()]
     node = ast.parse(call).body[0].value

@@ -12,7 +12,6 @@ _HOMES = {
     "as_compiled": "as_compiled",
     "block": "threads",
     "grid": "threads",
-    "latency": "threads",
     "banks": "banks",
     "branch": "branch",
     "card": "card",

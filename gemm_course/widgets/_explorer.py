@@ -1,8 +1,8 @@
 """Defines explorers, which are controls and the picture that they draw, once for all front ends.
 
     @explorer
-    def latency(work: int = 4) -> Explorer:
-        return Explorer(draw, {"warps": ("warps", range(1, 17), 2)})
+    def addresses(rows: int = 5) -> Explorer:
+        return Explorer(draw, {"row": ("row", range(rows), 2)})
 
 ``draw`` takes the controls' values by name and returns a Picture. A control is (label, options, first value).
 Options are values or (text, value) pairs, or a function of the values of the controls above that returns

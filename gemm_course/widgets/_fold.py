@@ -1,6 +1,6 @@
 """Folds what a cell shows behind one line, so that no answer is in sight when the cell is run.
 
-    see.fold(lambda: see.latency())
+    see.fold(lambda: see.block())
     see.fold(see.source("block_tiled"), first="Write the exercise first, then open this.")
 
 The fold is a ``<details>`` in the output's HTML, with one ``<div class="gemm-part">`` for each thing that is
@@ -50,7 +50,7 @@ def fold(*contents: Any, first: str = FIRST) -> None:
     if not parts:
         raise ValueError(
             "there is nothing to fold: pass a value, or a function if something displays itself, as in "
-            "see.fold(lambda: see.latency())"
+            "see.fold(lambda: see.block())"
         )
     _showing.show_bundle(_bundle(parts, first))
 

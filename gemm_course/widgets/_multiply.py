@@ -79,7 +79,7 @@ EXAMPLES = {
         range(8),
         range(8),
         "element",
-        "Every element of C is a sum of its own. So each can have a thread of its own.",
+        "A row of A meets a column of B. The product of each pair is added.",
         element=(5, 6),
         counts_sectors=False,
     ),

@@ -53,7 +53,7 @@ def recall(notebook: str) -> None:
 
 
 def predict(name: str) -> None:
-    """Ask for a prediction, such as "welcome.latency", before the answer is shown."""
+    """Ask for a prediction, such as "welcome.branches", before the answer is shown."""
     notebook, _, question = name.partition(".")
     known = questions(notebook)
     if question not in known:

@@ -1,8 +1,7 @@
-"""Shows the first notebook's explorers: threads in blocks and grids, addresses, how warps hide latency."""
+"""Shows the first notebook's explorers: threads in blocks and grids, and addresses."""
 
 from __future__ import annotations
 
-from gemm_course.figures import latency as latency_figure
 from gemm_course.figures import memory, threads
 from gemm_course.figures.picture import Picture
 from gemm_course.model.thread_ids import coordinates
@@ -14,8 +13,6 @@ _BLOCKS = [(4, 1), (5, 7), (8, 4), (16, 8), (16, 16), (32, 8), (48, 2), (64, 4),
 _MOST = 40
 # A row of the matrix in memory has at most this many floats.
 _WIDEST = 20
-# Work and waits take at most this many clocks.
-_LONGEST = 52
 
 
 def _named(shapes) -> list:
@@ -91,18 +88,5 @@ def addresses(rows: int = 5, columns: int = 13) -> Explorer:
             "leading": ("leading dimension", range(columns, _WIDEST + 1), max(columns, 16)),
             "row": ("row", range(rows), min(2, rows - 1)),
             "column": ("column", range(columns), min(5, columns - 1)),
-        },
-    )
-
-
-@explorer
-def latency(work: int = 4, wait: int = 28) -> Explorer:
-    """Show how more warps hide the time that each waits for memory. ``work`` and ``wait`` are in clocks."""
-    _check(_LONGEST, work=work, wait=wait)
-    return Explorer(
-        lambda warps, wait: latency_figure.timeline(warps, work, wait),
-        {
-            "warps": ("warps", range(1, 17), 2),
-            "wait": ("clocks to wait", sorted({12, 20, 28, 36, 44, 52, wait}), wait),
         },
     )

@@ -17,7 +17,7 @@ CELLS = (
     "see.walk()",
     'see.occupancy("thread_tiled_2d")',
     "def elements(tid, BN, WM, WN, TN, WNITER):\n    return [(tid // 8, tid % 8)]\nsee.owners(elements)",
-    'see.predict("welcome.latency")',
+    'see.predict("welcome.branches")',
 )
 NO_KERNEL, NO_TRUST = "no Python is running", "the notebook is not trusted"
 

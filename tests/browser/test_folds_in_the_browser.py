@@ -13,7 +13,7 @@ TOPIC = "thread_tiles_2d"
 NAME = road.notebook(TOPIC).name
 CELLS = (
     "from gemm_course import widgets as see\nsee.fold({'answer': 42})",
-    "see.fold('Look at the warps.', lambda: see.latency(), first='Think first.')",
+    "see.fold('Look at the warps.', lambda: see.block(), first='Think first.')",
 )
 FOLDS = ".jp-OutputArea details:has(> .gemm-part), .jp-OutputArea details:has(.gemm-explorer)"
 

@@ -10,9 +10,9 @@ NOTE = "from gemm_course.progress import note_pass, passed\nprint(repr(note_pass
 
 def test_only_a_learners_notebook_makes_progress(lab):
     with lab.open("00_welcome.ipynb") as learner:
-        assert "'' ['idle_lanes']" in _answer(learner, "ex-idle_lanes", note="idle_lanes")
+        assert "'' ['vector_add']" in _answer(learner, "ex-vector_add", note="vector_add")
     with lab.open("solutions/00_welcome_solutions.ipynb") as solution:
-        assert "'' ['idle_lanes']" in _answer(solution, "ex-idle_lanes-solution", note="vector_add")
+        assert "'' ['vector_add']" in _answer(solution, "ex-vector_add-solution", note="where")
 
 
 def _answer(notebook: Notebook, cell: str, note: str) -> str:

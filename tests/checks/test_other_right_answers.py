@@ -220,7 +220,6 @@ GEMMS = (
 RIGHT = {
     "where": (where_by_divmod, where_as_an_array),
     "blocks_for": (blocks_by_ceil, blocks_as_numpy_integer),
-    "idle_lanes": (1260, 1260.0, np.int64(1260)),
     "sector_and_line": (sector_by_addresses,),
     "vector_add": (add_with_other_names, add_with_a_stride, add_backwards, add_in_two_dimensions_unneeded),
     "broadcast_add": (broadcast_with_early_returns, broadcast_over_strides, broadcast_by_shape),

@@ -3,7 +3,7 @@
 from functools import partial
 
 from gemm_course import widgets as see
-from gemm_course.figures import ladder, latency, memory, my_ladder, overlap, owners
+from gemm_course.figures import ladder, memory, my_ladder, overlap, owners
 from gemm_course.figures.words import in_words
 from gemm_course.kernels import LADDER
 from gemm_course.widgets import (
@@ -91,7 +91,6 @@ GALLERY = {
     "grid, outside": partial(_threads.draw_grid, (10, 18), (8, 4), (2, 2), (3, 3)),
     "block": partial(_threads.draw_block, (16, 8), (3, 2)),
     "addresses": partial(memory.row_major, (5, 13), 13, (2, 12)),
-    "latency": partial(latency.timeline, 4, 4, 28),
     "overlap": partial(overlap.timeline, 3, 6, 4),
     "warp and memory, loads": partial(_warp_and_memory.draw, _KERNELS, 5, ("load", "A")),
     "warp and memory, stores": partial(_warp_and_memory.draw, _KERNELS, 2, ("store", "C"), kernel=1),

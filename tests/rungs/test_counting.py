@@ -107,7 +107,7 @@ def test_a_part_of_a_kernel_fills_its_place_without_counts(folder):
 
 def test_a_kernel_that_does_not_pass_and_another_exercise_fill_no_place(folder):
     assert not verdict_of(checked_cells("stub")["naive"]).passed
-    assert check.idle_lanes(1260).passed
+    assert check.best_block((16, 16)).passed
     assert not folder.exists()
 
 

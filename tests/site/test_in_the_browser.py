@@ -155,7 +155,7 @@ def test_machine_code_by_lines_goes_on_working(tmp_path, chrome):
 
 
 def test_a_folded_answer_opens_with_a_click_and_its_explorer_moves(tmp_path, chrome):
-    cell = "from gemm_course import widgets as see\nsee.fold('Look.', lambda: see.latency(), first='Think.')"
+    cell = "from gemm_course import widgets as see\nsee.fold('Look.', lambda: see.block(), first='Think.')"
     ran = builder.assemble(f"# %%\n{cell}\n", "learner")
     builder.run(ran, tmp_path)
     course = small_course.write(tmp_path / "course")

@@ -68,7 +68,7 @@ def test_what_is_printed_displayed_and_returned_is_in_the_fold(cell):
 
 def test_several_things_are_behind_one_line_in_their_order(cell):
     words, listing, quiz = parts(
-        folded(cell, "It's so.", see.source("block_tiled"), lambda: see.predict("00.latency"))
+        folded(cell, "It's so.", see.source("block_tiled"), lambda: see.predict("00.intensity"))
     )
     assert "It&#x27;s so.\n" in words and "cuda" in listing and "Open the answer that you choose" in quiz
 
@@ -91,8 +91,8 @@ def test_what_an_update_replaced_is_gone(cell):
 
 
 def test_an_explorer_keeps_its_controls(cell):
-    output = folded(cell, lambda: see.latency(), "Look at warps.")
-    (_, (alone,)) = cell(see.latency)
+    output = folded(cell, lambda: see.block(), "Look at warps.")
+    (_, (alone,)) = cell(see.block)
     assert output[FOLD] == {
         "first": "Choose your answer first, then open this.",
         "explorers": [alone[MIME], None],
@@ -107,7 +107,7 @@ def test_without_an_explorer_it_is_html_that_needs_no_script(cell):
 
 def test_elsewhere_the_fold_is_one_widget_with_the_same_fold_as_its_still(cell, monkeypatch):
     monkeypatch.delenv("GEMM_COURSE_LAB")
-    _, (still, widget) = cell(lambda: see.fold("words", lambda: see.latency(), first="Think."))
+    _, (still, widget) = cell(lambda: see.fold("words", lambda: see.block(), first="Think."))
     assert re.match(r'<div id="gemm-still-\w+"><details><summary', still["text/html"])
     assert FOLD not in still and MIME not in still and WIDGET in widget
     _, (alone,) = cell(lambda: see.fold("words"))
@@ -118,13 +118,13 @@ def test_after_a_fold_an_explorer_is_shown_as_before(cell, monkeypatch):
     monkeypatch.delenv("GEMM_COURSE_LAB")
     with pytest.raises(ZeroDivisionError):
         cell(lambda: see.fold(lambda: 1 / 0))
-    _, (_, widget) = cell(see.latency)
+    _, (_, widget) = cell(see.block)
     assert WIDGET in widget
 
 
 def test_an_explorer_that_was_shown_already_is_refused(cell):
     with pytest.raises(ValueError, match="pass a value, or a function"):
-        cell(lambda: see.fold(see.latency()))
+        cell(lambda: see.fold(see.block()))
 
 
 def test_a_console_shows_the_content_below_the_line(capsys):

@@ -62,7 +62,7 @@ def test_an_output_has_a_spec_a_still_and_words(seen):
         (see.coverage, (LADDER["vectorized"],), {}, {"subject": "vectorized"}, "coverage-subject_vectorized"),
         (see.coverage, (DRAFT,), {}, {"subject": "kernel5_draft"}, "coverage-subject_kernel5_draft"),
         (see.grid, (4,), {}, {"rows": 4}, "grid-rows_4"),
-        (see.latency, (4, 12), {}, {"wait": 12}, "latency-wait_12"),
+        (see.addresses, (5, 12), {}, {"columns": 12}, "addresses-columns_12"),
     ],
 )
 def test_a_call_is_written_down_with_what_differs_from_the_defaults(function, args, kwargs, call, slug):

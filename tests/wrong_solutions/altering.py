@@ -4,7 +4,7 @@ Each function returns {name of the mistake: Wrong} for one exercise:
 
     "reverse": altered("reverse", {"no_barrier": ("There is no barrier", ("cuda.syncthreads()", "pass"))}),
     "reads_per_result": returning("reads_per_result", {"words": ("must be a number", '"BK"')}),
-    "idle_lanes": passing("idle_lanes", {"all_busy": ("one warp", "0")}),
+    "best_block": passing("best_block", {"one_row": ("There is a shape with fewer", "(32, 8)")}),
 
 The first text is part of the message that names the mistake. The rest are changes (old, new) of the
 solution's cell; or what the function returns; or what the checker is called with.

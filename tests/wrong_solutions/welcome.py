@@ -1,6 +1,6 @@
 """Wrong answers that people really give to the exercises of `welcome`."""
 
-from tests.wrong_solutions.altering import altered, passing, returning
+from tests.wrong_solutions.altering import altered, returning
 
 WRONG = {}
 
@@ -31,6 +31,10 @@ WRONG["where"] = altered(
             (LINEAR, "(by * dy + ty) * dx + bx * dx + tx"),
         ),
         "warps_of_the_column": ("from the column in the matrix alone", (LINEAR, "bx * dx + tx")),
+        "rows_of_32": (
+            "A warp is taken for 32 rows",
+            (LANES, "(by * dy + ty) // 32, (bx * dx + tx) % 32"),
+        ),
         "warps_of_one_row": ("The rows of the block are left out", (LINEAR, "tx")),
         "row_and_column_only": ("must be four numbers", (f", {LANES}", "")),
         "prints_only": ("Did you forget `return`?", (f"return {PLACE}, {LANES}", f"print({PLACE}, {LANES})")),
@@ -45,6 +49,7 @@ WRONG["blocks_for"] = returning(
     {
         "floor": ("Rounded down", "n // threads"),
         "floor_and_one": ("One block too many", "n // threads + 1"),
+        "floor_and_the_rest": ("how many elements are left over", "n // threads + n % threads"),
         "ceil_of_numpy": ("such as `np.ceil`", "__import__('numpy').ceil(n / threads)"),
         "true_division": ("a float", "(n + threads - 1) / threads"),
         "exchanged": ("arguments are swapped", "(threads + n - 1) // n"),
@@ -60,25 +65,6 @@ WRONG["blocks_for"] = returning(
 ) | altered(
     "blocks_for",
     {"one_argument_only": ("must take (n, threads)", ("(n, threads)", "(n)"), ("threads", "128"))},
-)
-
-# ---- idle_lanes --------------------------------------------------------------------------------------------
-
-WRONG["idle_lanes"] = passing(
-    "idle_lanes",
-    {
-        "all_busy": ("some of them have no thread", "0"),
-        "of_one_warp": ("right for one warp", "28"),
-        "the_busy_ones": ("The question is how many are idle, in all warps", "4"),
-        "the_blocks": ("the number of blocks", "45"),
-        "all_busy_ones": ("180 lanes are busy", "180"),
-        "all_lanes": ("1440 is all lanes", "1440"),
-        "warps_shared": ("do not share warps", "12"),
-        "of_128": ("not 128", "5580"),
-        "of_the_other_shape": ("blocks of 8 × 4 have", "108"),
-        "a_share": ("Not that number", "0.875"),
-        "in_words": ("must be a number", '"twenty-eight"'),
-    },
 )
 
 # ---- sector_and_line ---------------------------------------------------------------------------------------
@@ -104,6 +90,14 @@ WRONG["sector_and_line"] = altered(
             "does not always take 4 bytes",
             (ADDRESS, "(i * (A.strides[0] // A.itemsize) + j) * 4"),
         ),
+        "elements_of_four_bytes": (
+            "Nor has every element 4",
+            (ADDRESS, "i * A.strides[0] // 4 + j"),
+        ),
+        "four_lines_a_sector": (
+            "fewer lines than sectors",
+            (RETURNED, "address // 32, address // 32 * 4"),
+        ),
         "four_bytes_along_the_row": ("Along the row", ("j * A.strides[1]", "j * 4")),
         "four_bytes_and_no_gap": ("Two things are assumed", (ADDRESS, "4 * (i * A.shape[1] + j)")),
         "size_of_an_element": ("taken for neighbours in memory", ("j * A.strides[1]", "j * A.itemsize")),
@@ -111,6 +105,10 @@ WRONG["sector_and_line"] = altered(
         "strides_times_the_size": (
             "nothing is multiplied by `A.itemsize`",
             (ADDRESS, f"({ADDRESS}) * A.itemsize"),
+        ),
+        "sector_and_the_rest": (
+            "the place of the first byte within its sector",
+            (RETURNED, "divmod(address, 32)"),
         ),
         "line_divided_twice": (
             "The line is divided twice",
@@ -388,6 +386,8 @@ WRONG["roof"] = returning(
         "share": ("That is the share", "min(67, 4.8 * flop / bytes) / 67"),
         "percent": ("in percent", "min(67, 4.8 * flop / bytes) / 67 * 100"),
         "rounded_ridge": ("the roofs meet at", "67 if flop / bytes > 14 else 4.8 * flop / bytes"),
+        "slope_of_the_ridge": ("Only the slanted roof is here, and its slope", "67 * (flop / bytes) / 14"),
+        "slope_of_the_ridge_below_the_peak": ("The slope is 67 / 14", "min(67, 67 * flop / bytes / 14)"),
         "whole_intensity": ("`//` rounds the intensity down", "min(67, 4.8 * (flop // bytes))"),
         "both_times": ("The two times are added", "flop / (flop / 67 + bytes / 4.8)"),
         "in_words": ("must be a number", '"67 TFLOPS"'),

@@ -16,6 +16,10 @@ SLIPS = (
         lambda n, threads: n // threads + 1,
     ),
     Slip(
+        "`n % threads` is how many elements are left over. One more block is enough for them all.",
+        lambda n, threads: n // threads + n % threads,
+    ),
+    Slip(
         "`//` comes before `+` and `-`: `1 // threads` is computed first, and is 0. Put the sum in brackets.",
         lambda n, threads: n + threads - 1 // threads,
     ),
@@ -46,7 +50,8 @@ SLIPS = (
         lambda n, threads: max(1, n // threads),
     ),
     Slip(
-        "No elements need no blocks: for `n = 0` the answer is 0.",
+        "No elements need no blocks: for `n = 0` the answer is 0. (A launch of 0 blocks is an error, but "
+        "that is for whoever launches.)",
         lambda n, threads: max(1, -(-n // threads)),
     ),
 )

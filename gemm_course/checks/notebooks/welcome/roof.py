@@ -85,6 +85,15 @@ SLIPS = (
         lambda flop, bytes: PEAK if flop / bytes > 14 else BANDWIDTH * flop / bytes,
     ),
     Slip(
+        "Only the slanted roof is here, and its slope is 67 / 14 = 4.79, for 14 is rounded. Multiply by 4.8, "
+        "and return never more than 67.",
+        lambda flop, bytes: PEAK * flop / bytes / 14,
+    ),
+    Slip(
+        "The slope is 67 / 14 = 4.79 here, for 14 is rounded. Multiply the intensity by 4.8.",
+        lambda flop, bytes: min(PEAK, PEAK * flop / bytes / 14),
+    ),
+    Slip(
         "`//` rounds the intensity down to a whole number. Divide with `/`.",
         lambda flop, bytes: min(PEAK, BANDWIDTH * (flop // bytes)),
     ),

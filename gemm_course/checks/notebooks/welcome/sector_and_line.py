@@ -46,6 +46,16 @@ SLIPS = (
         lambda i, j, A: _of_address(i * (A.strides[0] // A.itemsize) + j),
     ),
     Slip(
+        "This counts elements, but sectors and lines are 32 and 128 *bytes*. Nor has every element 4 of "
+        "them. `A.strides` is in bytes: take both distances from it, and divide by nothing else.",
+        lambda i, j, A: _of_address(i * A.strides[0] // 4 + j),
+    ),
+    Slip(
+        "The sector is right. A line is four sectors, so there are fewer lines than sectors: divide by 4, do "
+        "not multiply.",
+        lambda i, j, A: (_address(i, j, A) // SECTOR, _address(i, j, A) // SECTOR * 4),
+    ),
+    Slip(
         "`j` has no effect: this is where the row starts. Along the row, neighbours are `A.strides[1]` bytes "
         "apart.",
         lambda i, j, A: _of_address(i * A.strides[0]),
@@ -99,6 +109,11 @@ SLIPS = (
         "Two things are assumed here: that elements have 4 bytes, and that rows follow each other without a "
         "gap. Neither is always so; `A.strides` knows both.",
         lambda i, j, A: _of_address((i * A.shape[1] + j) * 4),
+    ),
+    Slip(
+        "The sector is right. The other number is the place of the first byte within its sector. Which line: "
+        "divide the bytes by 128, rounding down.",
+        lambda i, j, A: divmod(_address(i, j, A), SECTOR),
     ),
     Slip(
         "The line is divided twice: the bytes by 32 and then by 128. Divide the bytes by 128, or the sectors "

@@ -103,6 +103,11 @@ LANE_SLIPS = (
         lambda b, t, d: divmod(_place(b, t, d)[1], WARP),
     ),
     Slip(
+        "A warp is taken for 32 rows here, and a lane for a column. A warp is 32 threads of the ribbon: "
+        "number the threads of the block, x first, without `blockIdx`: `ty * dx + tx`.",
+        lambda b, t, d: (_place(b, t, d)[0] // WARP, _place(b, t, d)[1] % WARP),
+    ),
+    Slip(
         "The rows of the block are left out: this numbers the threads of one row. `ty` whole rows of `dx` "
         "threads come before this one.",
         lambda b, t, d: divmod(t[0], WARP),
