@@ -231,6 +231,17 @@ OTHER_WAYS = {  # to a mistake that a wrong solution makes already
             ("if beta == 0:\n            C[row, col] = alpha * acc\n        else:", SCALED_FIRST),
         ),
     },
+    "partial_sums": {
+        "row_and_lane_by_the_grid": (
+            "the first subscript is `cuda.blockIdx.x`",
+            ("row, lane = cuda.blockIdx.x, cuda.threadIdx.x", "row, lane = cuda.grid(2)"),
+        ),
+        "lanes_take_turns_by_an_offset": (
+            "most lanes load nothing",
+            ("range(lane, A.shape[1], 32):", "range(1, A.shape[1] + 1):\n      if col % 32 == lane:"),
+            ("A[row, col]", "A[row, col - 1]"),
+        ),
+    },
 }
 
 

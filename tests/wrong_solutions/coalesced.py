@@ -23,6 +23,8 @@ COURSE_LINES = """row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.y
     col = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.x"""
 WIDE_ROWS = """row = cuda.blockIdx.y * 32 + cuda.threadIdx.y
     col = cuda.blockIdx.x * 32 + cuda.threadIdx.x"""
+SIZES_AS_NUMBERS = """row = cuda.blockIdx.y * 8 + cuda.threadIdx.y
+    col = cuda.blockIdx.x * 32 + cuda.threadIdx.x"""
 LISTED_COL = "col = cuda.blockIdx.y * BN + cuda.threadIdx.x"
 FOUR_BY_EIGHT = """row = cuda.blockIdx.y * 8 + cuda.threadIdx.y // 4 * 4 + cuda.threadIdx.x // 8
     col = cuda.blockIdx.x * 32 + cuda.threadIdx.y % 4 * 8 + cuda.threadIdx.x % 8"""
@@ -53,6 +55,7 @@ WRONG["coalesced"] = altered(
         "no_guard_of_columns": ("Only the rows are guarded", (" and col < n", "")),
         "blocks_still_down_the_rows": ("`blockIdx.x` still counts blocks of rows", (INDICES, BLOCKS_DOWN)),
         "threads_turned_and_block_sizes_not": ("the grid is not: within", (INDICES, COURSE_LINES)),
+        "sizes_of_the_block_as_numbers": ("wrong in other blocks", (INDICES, SIZES_AS_NUMBERS)),
         "rows_apart_by_the_blocks_width": ("lie at wrong distances", (INDICES, WIDE_ROWS)),
         "listing_of_the_course": (
             "a size of the block in the course's listing",
@@ -124,6 +127,10 @@ WRONG["partial_sums"] = altered(
     "partial_sums",
     {
         "chunk_for_each_lane": ("This is CPU order", (LOOP, CHUNKS)),
+        "lanes_take_turns": (
+            "each of them most lanes load nothing",
+            (LOOP, "for col in range(A.shape[1]):\n      if col % 32 == lane:"),
+        ),
         "four_neighbours_for_each_lane": ("must read neighbours", (LOOP, FOURS)),
         "steps_by_the_whole_launch": ("steps by all threads of the launch", stepping("cuda.gridsize(1)")),
         "begins_where_the_launch_counts": (

@@ -16,6 +16,8 @@ from gemm_course.checks.engines.problem import Geometry, Problem
 from lockstep import Watch
 
 GEOMETRY = Geometry((32, 8), "columns")
+# Blocks whose sizes nobody writes into a kernel as numbers, and matrices of several such blocks.
+OTHER_BLOCKS, SEVERAL = Geometry((16, 4), "columns"), Problem(11, 37, 5)
 # The rows of all three matrices start at sectors, and all warps are full.
 ALIGNED = Problem(16, 64, 32)
 # Swapped rows and columns stay inside these matrices.
@@ -37,7 +39,7 @@ EIGHT_BY_TWO = Problem(64, 64, 1)
     ),
 )
 def coalesced(coalesced):
-    """A GEMM kernel, blocks of (32, 8) threads, x over the columns of C."""
+    """A GEMM kernel for blocks of any shape, such as (32, 8) threads, with x over the columns of C."""
     kernel = kernel_of(coalesced, GEMM)
     _check_names(kernel)
     traced = try_on(kernel, GEOMETRY, SQUARE, watch=WATCH)
@@ -60,6 +62,7 @@ def coalesced(coalesced):
             f"where A's rows are 4096 long, its {a:g} floats of A share a place and take {a:g} wavefronts, "
             "not 1. Let all 32 lanes lie side by side in one row.",
         )
+    _check_other_blocks(kernel)
     return (
         f"Right on {len(trials)} problems. A warp's k step takes {_sectors(a)} of A and {b:g} of B, "
         f"{a + b:g} instead of the 33 of [[naive]], and the store of C {c:g} instead of 32; the loads are "
@@ -178,6 +181,18 @@ def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp) -> None:
         "x still counts rows, as in [[naive]]: neighbouring lanes read different rows of A, 33 sectors per k "
         "step. And the grid here is made for x over columns, so it would not even cover C.",
         where,
+    )
+
+
+def _check_other_blocks(kernel) -> None:
+    """Refuse a kernel that is right in blocks of (32, 8) threads only."""
+    if try_on(kernel, OTHER_BLOCKS, SEVERAL).right:
+        return
+    raise Refused(
+        "Right in blocks of (32, 8) threads, and wrong in other blocks: these two numbers, or one of them, "
+        "are written into the kernel. Ask for them: `cuda.blockDim.x` and `cuda.blockDim.y`, or "
+        "`cuda.grid(2)`, which knows them.",
+        f"Blocks of (16, 4) threads, in the problem {SEVERAL}.",
     )
 
 
