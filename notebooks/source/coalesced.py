@@ -1,12 +1,12 @@
 # %% [markdown]
 # # [[coalesced.ipynb]] · Which thread should take which element?
 #
-# In notebook [[naive.ipynb]] the 32 lanes of a warp stood along a column of C. So L1, the cache that answers
-# their loads, needed 33 [wavefronts](glossary.md#wavefront) for every step along k: it delivered 32 floats of
-# A one after the other, and one float of B.
+# In notebook [[naive.ipynb]] the 32 lanes of a warp stood along a column of C. For every step along k, L1
+# needed 33 [wavefronts](glossary.md#wavefront): it delivered 32 floats of A one after the other, and one of
+# B.
 #
 # Nothing forces a warp to stand there. In the list below, `elements[lane]` is the row and the column of the
-# element of C that a lane computes. **Choose other elements, 32 different ones, and get below 5.**
+# element of C that a lane computes. **Choose 32 other elements, and get below 5 wavefronts.**
 
 # %%
 from numba import cuda, float32
@@ -39,13 +39,12 @@ elements = [(lane, 0) for lane in range(32)]  # change this line, and run it aga
 step(elements)
 
 # %% [markdown]
-# How few wavefronts are possible, and why not fewer? Write your list down before you open this.
+# How few wavefronts are possible? Try two lists at least before you open this.
 
 # %% [markdown] tags=["thought"]
 # **One for A and one for B**, with all 32 elements in one row: `[(0, lane) for lane in range(32)]`. All lanes
-# then read the same float of A. Their 32 floats of B are neighbours, so each has a place of its own. With a
-# second row, A takes two: rows of 4096 floats are whole lines, so floats one above the other have the same
-# place.
+# read the same float of A. Their 32 floats of B are neighbours, so each has a place of its own. (With a
+# second row, A takes two: in rows of 4096 floats, floats one above the other have the same place.)
 
 # %% [markdown]
 # *Time: about 25 minutes to read, 30 for the exercises. Comes from document 004, kernel v01; the
@@ -57,9 +56,9 @@ step(elements)
 see.recall("coalesced")
 
 # %% [markdown]
-# And a bet for [your ladder](glossary.md#ladder). In blocks of 32 × 32 threads, the kernel of notebook
-# [[naive.ipynb]] reached 0.50 TFLOPS on an H200. How many will it reach when its warps lie along rows, and
-# nothing else changes? Write a number in place of the dots.
+# And a bet for your ladder. In blocks of 32 × 32, the kernel of notebook [[naive.ipynb]] reached 0.50 TFLOPS
+# on an H200. How many will it reach with its warps along rows, and nothing else changed? Write a number in
+# place of the dots.
 
 # %%
 see.my_bet("coalesced", tflops=...)
@@ -67,11 +66,8 @@ see.my_bet("coalesced", tflops=...)
 # %% [markdown]
 # ## How do you turn a kernel?
 #
-# The lanes of a warp differ in `threadIdx.x` first. So what x counts decides who is whose neighbour. In
-# notebook [[naive.ipynb]] x counted rows of C. Let it count **columns**.
-#
-# The grid turns as well: blocks along x must then lie over the columns. Who forgets that leaves parts of C
-# empty.
+# The lanes of a warp differ in `threadIdx.x` first. In notebook [[naive.ipynb]] x counted rows of C. Let it
+# count **columns**. The grid turns as well: blocks along x then lie over the columns.
 #
 # ### Exercise [[coalesced]] · Turn it
 # *core · medium · the most useful habit of all · 10 minutes*
@@ -79,10 +75,10 @@ see.my_bet("coalesced", tflops=...)
 # Write the kernel of [[naive]] again, from memory if you can, with neighbouring lanes side by side in a row
 # of C.
 #
-# - It is launched as `coalesced[(ceil(n / x), ceil(m / y)), (x, y)](m, n, k, alpha, A, B, beta, C)`. **x runs
-#   over the columns.**
-# - Blocks may have any shape. The checker takes (32, 8), because a square block hides swapped sizes.
-# - The checker counts sectors: a right result is not enough.
+# - **x runs over the columns**: `coalesced[(ceil(n / x), ceil(m / y)), (x, y)](m, n, k, alpha, A, B, beta,
+#   C)`.
+# - Blocks may have any shape. The checker begins with (32, 8), because a square hides swapped sizes.
+# - It counts sectors: a right result is not enough.
 
 
 # %% id="ex-coalesced"
@@ -104,9 +100,8 @@ def coalesced(m, n, k, alpha, A, B, beta, C):
 check.coalesced(coalesced)
 
 # %% [markdown]
-# The course's own kernel is `naive_coalesced`, document 004's v01. It differs from notebook
-# [[naive.ipynb]]'s, `naive_uncoalesced`, in two lines. It turns the threads within a block, and still numbers
-# the blocks down the rows. That is enough, because lanes come from `threadIdx` alone.
+# The course's own kernel is `naive_coalesced`, document 004's v01. It turns the threads within a block, and
+# still numbers blocks down the rows. That is enough: lanes come from `threadIdx` alone.
 
 # %% tags=["listing"]
 see.fold(see.diff("naive_uncoalesced", "naive_coalesced"), first="Write the exercise first, then open this.")
@@ -114,19 +109,19 @@ see.fold(see.diff("naive_uncoalesced", "naive_coalesced"), first="Write the exer
 # %% [markdown]
 # Where the addresses of a request fall together into few sectors, the access is **coalesced**. Yours are.
 #
-# Another kernel has the same fault. The `matmul` in Numba's manual begins with `i, j = cuda.grid(2)`, and
-# ends with `C[i, j] = tmp`. You took one fault out of it in [[no_float64]]. Which line cures the other?
+# In [[no_float64]] you took one fault out of the `matmul` of Numba's manual. It begins with `i, j =
+# cuda.grid(2)`, and ends with `C[i, j] = tmp`. Which line would you change now?
 
 # %% [markdown] tags=["thought"]
-# `j, i = cuda.grid(2)`, and blocks along x over the columns. In the manual x is `i`, which counts the rows.
+# The first: `j, i = cuda.grid(2)`. In the manual x is `i`, which counts rows.
 
 # %% [markdown]
-# **What we now know:** neighbouring lanes should read neighbours in memory. So x counts columns.
+# **What we now know:** neighbouring lanes should read neighbours in memory. So let x count columns.
 #
 # ## How many times as fast?
 #
-# For each step along k, 33 wavefronts have become 2, and 33 sectors 5. L1's roof, 16.7 TFLOPS / wavefronts,
-# rises from 0.51 to 8.4. Do you still believe in your bet?
+# In a step along k, 33 wavefronts have become 2, and 33 sectors 5. L1's roof, 16.7 TFLOPS / wavefronts, rises
+# from 0.51 to 8.4. Do you still believe in your bet?
 
 # %%
 see.predict("coalesced.speedup")
@@ -135,11 +130,11 @@ see.predict("coalesced.speedup")
 # ## Do fewer bytes travel now?
 #
 # In eight steps along k, a warp of `naive_uncoalesced` asks L1 for 8 · 33 = 264 sectors, and one of
-# `naive_coalesced` for 40. But a sector of A holds eight floats of a row, enough for eight steps. How many
-# **different** sectors are it in eight steps? Guess for both kernels.
+# `naive_coalesced` for 40. But the sector of a float of A holds the floats of the next steps as well. So how
+# many **different** sectors does each warp touch in eight steps? Guess two numbers.
 #
-# Then count. Move the slider to 32 lanes. The last line under the picture tells it, for one kernel and one
-# matrix: add up A and B.
+# Then count: a line under the picture tells how many are different, in one matrix. Add up A and B for each
+# kernel.
 
 # %%
 see.warp_and_memory("naive_uncoalesced", "naive_coalesced")
@@ -154,38 +149,36 @@ see.warp_and_memory("naive_uncoalesced", "naive_coalesced")
 # | `naive_uncoalesced` | 256 + 8 | 32 + 8 = 40 |
 # | `naive_coalesced` | 8 + 32 | 1 + 32 = 33 |
 #
-# Nearly as many. L1 keeps a sector until its other floats are wanted, and other warps find it there as well.
-# On the H200, the kernel of notebook [[naive.ipynb]] asked L1 for 71 · 10⁹ sectors, and L1 read 0.67 · 10⁹
-# from L2, the cache behind it.
+# Nearly as many. L1 keeps a sector until its other floats are wanted, and other warps find it there, too. On
+# the H200, `naive_uncoalesced` asked L1 for 71 · 10⁹ sectors, and L1 read 0.67 · 10⁹ from L2, the cache
+# behind it.
 
 # %% [markdown]
-# **What we now know:** bytes were not what ran out. It was the clocks of L1, one for each wavefront.
+# **What we now know:** what ran out in notebook [[naive.ipynb]] were not bytes, but L1's clocks, one for each
+# wavefront. Your kernel stays below its new roof, so something else stops it now.
 #
 # ## Who adds which elements of a row?
 #
-# Here is another task for the same question: add up each row of A, with **one warp for one row** of 1024
-# floats. On a CPU with 32 cores you would cut the row into 32 chunks, and each core would add its own. If
-# lanes do so, their first request is this one:
+# Another task, the same question: add up each row of A, with **one warp for one row**. On a CPU with 32 cores
+# you would cut a row of 1024 floats into 32 chunks, one for each core. If lanes do so, their first request
+# costs this:
 
 # %%
 addresses = [4 * 32 * lane for lane in range(32)]  # lane l begins at element 32 * l
 wavefronts(addresses), sectors(addresses)
 
 # %% [markdown]
-# Change the first line until the second shows `(1, 4)`. Which element should a lane read next, so that the
-# second request is as cheap?
+# Change the first line until the second shows `(1, 4)`. And which element should a lane read next?
 #
 # ### Exercise [[partial_sums]] · Row sums
 # *core · medium · its loop returns in notebook [[shared_memory_tiles.ipynb]] · 12 minutes*
 #
-# Write the kernel. It is launched as `partial_sums[rows, 32](A, out)`: block b has row b, and its 32 threads
-# are one warp.
+# It is launched as `partial_sums[rows, 32](A, out)`: block b has row b, and its 32 threads are one warp.
 #
 # - Lane l adds its share of the row, and stores the sum into `out[row, l]`. NumPy adds these 32 numbers
 #   afterwards.
 # - Rows may have any length. A lane without elements stores 0.
-# - The checker wants each element loaded once, sums in float32, and 4 sectors per request where each row
-#   begins at a sector.
+# - Load each element once, and add in float32. Where each row begins at a sector, a request must touch 4.
 
 
 # %% id="ex-partial_sums"
@@ -205,11 +198,13 @@ check.partial_sums(partial_sums)
 # %% [markdown]
 # **What we now know:** a CPU cuts chunks, a GPU deals cards: one element to each lane, then the next 32.
 #
+# *A good place for a pause. About 20 minutes are left.*
+#
 # ## Which patch needs the fewest sectors?
 #
-# Back to the product. The 32 elements of a warp are a patch of C: rows × columns. It needs a
-# [strip](glossary.md#strip) of A to its left, and a strip of B above it. In a block that is `columns` wide,
-# this is its cost. Try other widths, down to 1:
+# Back to the product. A warp's 32 elements are a patch of C. It needs a strip of A, the rows to its left, and
+# a strip of B, the columns above it. This is its cost in a block that is `columns` wide. Try 1, 2, 4, 8 and
+# 16:
 
 # %%
 columns = 32
@@ -220,8 +215,8 @@ step([(lane // columns, lane % columns) for lane in range(32)])
 # *core · easy · 5 minutes*
 #
 # `naive_coalesced` with 256 threads per block: in which block does a step of a warp touch the fewest
-# **sectors** of A and B together? Give it as code does, `(x, y)`. Then say why in one sentence: what does a
-# row of the patch cost, and what 8 columns?
+# **sectors** of A and B together? Give it as code does, `(x, y)`. And say why: what does a row of the patch
+# cost, and what 8 columns?
 
 # %% id="ex-best_block"
 ### BEGIN SOLUTION
@@ -241,11 +236,12 @@ see.predict("coalesced.patch")
 #
 # ## Which profile is which?
 #
-# Profiles of four kernels on an H200 say that L1 was busy in 61, 78, 93 and 99 % of the clocks. Nobody says
-# which kernel had which. But you know their speeds, and can count their wavefronts. At its roof, 16.7
-# TFLOPS / wavefronts, a kernel keeps L1 busy in all clocks; at half of it, in half of them.
+# Four kernels were profiled on an H200. L1 was busy in 61, 78, 93 and 99 % of the clocks. Which is whose? You
+# know their speeds, and can count their wavefronts. At its roof, 16.7 TFLOPS / wavefronts, a kernel keeps L1
+# busy in all clocks; at half of it, in half of them.
 #
-# (Blocks are rows × columns of C here; only code has (x, y). In 2 × 128, a warp is 32 lanes of a row of 128.)
+# Blocks are rows × columns of C: in 2 × 128, a warp has 32 of the 128 columns. Fill in the wavefronts, and
+# write `busy`.
 
 # %% id="mystery"
 kernels = {  # measured TFLOPS, and wavefronts of a step for A and B together
@@ -282,14 +278,14 @@ def busy(tflops, wavefronts):
 # | `naive_coalesced`, 2 × 128 | 1 + 1 | 79 % | 78 % |
 
 # %% [markdown]
-# **What we now know:** how busy L1 is follows from a speed and a count, without a profiler.
+# **What we now know:** a speed and a count tell how busy L1 is, without a profiler.
 #
 # ## What stops it now?
 #
-# Two of the four kernels are equally fast, and L1 is much busier in one of them, 16 × 16. Is L1 its limit?
+# Two of the four are equally fast, and L1 is much busier in one of them, 16 × 16. Is L1 its limit?
 #
-# **A limit shows when you take its work away.** So make each row longer, by 8 floats of padding that nobody
-# reads. Count a step as it is now, and then with `length=4104`. Where has a wavefront gone?
+# **A limit shows when you take its work away.** So put 8 floats of padding behind each row. Count a step as
+# it is, and then with `length=4104`. Where has a wavefront gone?
 
 # %%
 step([(lane // 16, lane % 16) for lane in range(32)], length=4096)
@@ -298,9 +294,9 @@ step([(lane // 16, lane % 16) for lane in range(32)], length=4096)
 see.predict("coalesced.padded")
 
 # %% [markdown]
-# So what does stop your kernel, in blocks of 32 × 32: the wavefronts of L1, the instructions, the memory
-# behind L1, or none of these? Name one, then look at its profile. (While it was profiled it ran a little
-# slower.)
+# And 32 × 32? Compare it with 2 × 128: as many wavefronts, the same instructions, and a quarter faster. So
+# what stops 32 × 32: wavefronts, instructions, the memory behind L1, or none of these? Choose, then look at
+# its profile. (While it was profiled, it ran a little slower.)
 
 # %%
 see.fold(lambda: see.limits(("naive_coalesced", {"BM": 32, "BN": 32})))
@@ -314,8 +310,8 @@ see.fold(lambda: see.limits(("naive_coalesced", {"BM": 32, "BN": 32})))
 # - **I made** a kernel whose neighbouring lanes read neighbouring floats. A step takes 2 wavefronts in place
 #   of 33.
 # - **It reached** 5.2 TFLOPS on an H200, 10 times as many as before.
-# - **What stops it now** is no part that is busy: warps wait for their loads. Each multiply-add still needs
-#   two. Notebook [[shared_memory_tiles.ipynb]] takes most of them away.
+# - **What stops it now** is no busy part: warps wait for their loads, two for each multiply-add. Notebook
+#   [[shared_memory_tiles.ipynb]] takes most of them away.
 
 # %%
 see.my_ladder()

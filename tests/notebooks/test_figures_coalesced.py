@@ -155,6 +155,15 @@ def test_no_part_limits_32_by_32_and_warps_wait():
     assert recorded("naive_coalesced", records.parse_tiles(SQUARE)).tflops < swept("naive_coalesced", SQUARE)
 
 
+def test_2_by_128_makes_the_same_requests_and_is_faster():
+    square, flat = (profile("naive_coalesced", tiles) for tiles in (SQUARE, FLAT))
+    assert square.global_load_requests == flat.global_load_requests
+    assert square.global_load_sectors == flat.global_load_sectors
+    assert flat.warp_instructions == pytest.approx(square.warp_instructions, rel=0.01)
+    faster = swept("naive_coalesced", FLAT) / swept("naive_coalesced", SQUARE)
+    assert faster == pytest.approx(1.25, abs=0.03) and "and a quarter faster" in TEXT
+
+
 # ---- sectors -----------------------------------------------------------------------------------------------
 
 
