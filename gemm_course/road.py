@@ -69,9 +69,7 @@ ROAD = (
         "naive",
         ("naive", "naive_loads", "naive_sectors", "l1_queue", "no_float64", "naive_counts"),
     ),
-    Notebook(
-        "coalesced", ("coalesced", "partial_sums", "documentation_matmul", "best_block", "leading_dimension")
-    ),
+    Notebook("coalesced", ("coalesced", "partial_sums", "best_block")),
     Notebook(
         "shared_memory_tiles",
         (

@@ -1,4 +1,4 @@
-"""Draws one request of a warp: its lanes on C, what they ask for, and the sectors that move for it."""
+"""Draws one request of a warp: its lanes on C, what they ask for, and the sectors that they touch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PITCH, _WORD = 17.0, 9.0
 _WORDS = SECTOR // 4
 # A column has room for an address, a sector, and the lanes that ask for the sector.
 _COLUMN = 44.0 + _WORDS * _WORD + 54.0
-# The longest bar stands for the most bytes that a request can move.
+# The longest bar stands for the most bytes that a request can touch.
 _BAR = _SIDE
 _MOST = 32 * SECTOR
 
@@ -87,7 +87,7 @@ def nothing(kernel: str, op: str, array: str) -> Picture:
 def _title(view: View) -> str:
     now = view.now
     sectors = _count(len(now.sectors), "sector")
-    used = f"{now.moved_bytes} bytes moved for {now.useful_bytes} used"
+    used = f"{now.moved_bytes} bytes touched for {now.useful_bytes} used"
     what = f"{view.kernel}, {view.request.op} of {view.request.array}"
     if view.heard < 32:
         return f"{what}: lanes 0 to {view.heard - 1} need {sectors}, {used}"
@@ -108,7 +108,7 @@ def _in_words(view: View) -> str:
     where = ", ".join(str(sector * SECTOR) for sector in sectors)
     return (
         f"One request for {request.bits // 8} bytes per lane. {_HOW_TOLD} Heard last: {asked or 'no lane'}."
-        f" Sectors moved so far begin at byte {where}. {' '.join(view.facts)}"
+        f" Sectors touched so far begin at byte {where}. {' '.join(view.facts)}"
     )
 
 
@@ -211,7 +211,7 @@ def _bars(drawing: Drawing, view: View, y: float) -> None:
     now, hue = view.now, colours.of_array(view.request.array)
     percent = f" ({now.percent_used:.3g} %)" if now.lanes else ""
     for words, size, fill in (
-        (f"moved: {now.moved_bytes} bytes", now.moved_bytes, colours.MOVED),
+        (f"touched: {now.moved_bytes} bytes", now.moved_bytes, colours.MOVED),
         (f"used: {now.useful_bytes} bytes{percent}", now.useful_bytes, hue),
     ):
         drawing.text(_LEFT, y + 11, words)
@@ -227,7 +227,7 @@ def _legend(drawing: Drawing, view: View, y: float) -> None:
         (colours.NOW, colours.INK, "asked now", 106),
         (hue, colours.EDGE, "before", 82),
         (colours.PALE[hue], colours.EDGE, "later", 72),
-        (colours.MOVED, colours.QUIET, "moved, not asked for", 180),
+        (colours.MOVED, colours.QUIET, "touched, not asked for", 180),
         (colours.IDLE, colours.EDGE, "not yet", 80),
     ):
         drawing.rect(x, y, 12, 12, fill, stroke=edge)

@@ -48,7 +48,7 @@ def warp_and_memory(
     widths: bool = False,
     blocks: bool = True,
 ) -> StepThrough | None:
-    """Step through a warp's requests: its lanes on C, and the sectors that move for them.
+    """Step through a warp's requests: its lanes on C, and the sectors that they touch.
 
     ``subject`` is a stage, its name, or a kernel (m, n, k, alpha, A, B, beta, C) of your own. With ``other``,
     one of both is chosen. With ``widths``, the width of the matrices and the step along k can be chosen, in

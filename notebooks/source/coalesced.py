@@ -1,45 +1,84 @@
 # %% [markdown]
-# # [[coalesced.ipynb]] · Coalescing
+# # [[coalesced.ipynb]] · Which thread should take which element?
 #
-# The same loop, the same arithmetic, the same number of loads. We change **which thread computes which
-# element**, and nothing else.
+# In notebook [[naive.ipynb]] the 32 lanes of a warp stood along a column of C. For every step along k, L1
+# needed 33 [wavefronts](glossary.md#wavefront): it delivered 32 floats of A one after the other, and one of
+# B.
 #
-# **After this notebook you can**
-# - arrange threads so that a warp's lanes read neighbours;
-# - rule out blocks and lengths of rows by counting sectors and wavefronts;
-# - work out a profile with pencil and paper, before the profiler shows it.
-#
-# *Time: about 40 minutes to read, 45 for the exercises. Comes from document 004, kernel v01.*
+# Nothing forces a warp to stand there. In the list below, `elements[lane]` is the row and the column of the
+# element of C that a lane computes. **Choose 32 other elements, and get below 5 wavefronts.**
 
 # %%
-import numpy as np
 from numba import cuda, float32
 
-from gemm_course import check, run
+from gemm_course import check
 from gemm_course import widgets as see
 
-# %% [markdown]
-# ## In one picture
-#
-# What limits v00 is L1: 33 wavefronts for every step of a warp along k, 32 of them for A. Neighbouring lanes
-# differ in `x`, and x counted rows. Let it count **columns**, and the warp lies along a row of C. It still
-# reads 33 numbers in a step. Look: which array do the 32 come from now, and how are they laid out?
+
+def wavefronts(addresses):  # a right answer to exercise [[l1_queue]]
+    floats = {address // 4 for address in addresses}
+    places = [each % 32 for each in floats]
+    return max(places.count(place) for place in places)
+
+
+def sectors(addresses):
+    return len({address // 32 for address in addresses})
+
+
+def step(elements, length=4096):
+    """Print what a step along k costs a warp. The rows of A, B and C are `length` floats long."""
+    assert len(set(elements)) == 32, "there are 32 lanes, and each needs an element of its own"
+    A = [4 * length * row for row, column in elements]  # the addresses of A[row, 0]
+    B = [4 * column for row, column in elements]  # and of B[0, column]
+    print(f"wavefronts: {wavefronts(A)} for A + {wavefronts(B)} for B")
+    print(f"sectors:    {sectors(A)} for A + {sectors(B)} for B")
+
 
 # %%
-see.multiply("naive_coalesced")
+elements = [(lane, 0) for lane in range(32)]  # change this line, and run it again
+step(elements)
 
 # %% [markdown]
-# ## Turn it
+# How few wavefronts are possible? Try two lists at least before you open this.
+
+# %% [markdown] tags=["thought"]
+# **One for A and one for B**, with all 32 elements in one row: `[(0, lane) for lane in range(32)]`. All lanes
+# read the same float of A. Their 32 floats of B are neighbours, so each has a place of its own. (With a
+# second row, A takes two: in rows of 4096 floats, floats one above the other have the same place.)
+
+# %% [markdown]
+# *Time: about 25 minutes to read, 30 for the exercises. Comes from document 004, kernel v01; the
+# [glossary](glossary.md#document) says what the documents are.*
 #
-# With `cuda.grid(2)` the grid turns as well: the blocks along x now have to cover the columns. Forgetting to
-# turn the grid is the classic mistake.
+# First two questions from memory, without looking back:
+
+# %%
+see.recall("coalesced")
+
+# %% [markdown]
+# And a bet for your ladder. In blocks of 32 × 32, the kernel of notebook [[naive.ipynb]] reached 0.50 TFLOPS
+# on an H200. How many will it reach with its warps along rows, and nothing else changed? Write a number in
+# place of the dots.
+
+# %%
+see.my_bet("coalesced", tflops=...)
+
+# %% [markdown]
+# ## How do you turn a kernel?
 #
-# ### Exercise [[coalesced]] · Coalesce it
+# The lanes of a warp differ in `threadIdx.x` first. In notebook [[naive.ipynb]] x counted rows of C. Let it
+# count **columns**. The grid turns as well: blocks along x then lie over the columns.
+#
+# ### Exercise [[coalesced]] · Turn it
 # *core · medium · the most useful habit of all · 10 minutes*
 #
-# Let neighbouring lanes work side by side in a row of C. `(m, n, k, alpha, A, B, beta,
-# C)` as before; blocks of (32, 8) threads, **x runs over the columns**: `ceil(n / 32)` × `ceil(m / 8)`
-# blocks. The checker counts sectors: a right result is not enough.
+# Write the kernel of [[naive]] again, from memory if you can, with neighbouring lanes side by side in a row
+# of C.
+#
+# - **x runs over the columns**: `coalesced[(ceil(n / x), ceil(m / y)), (x, y)](m, n, k, alpha, A, B, beta,
+#   C)`.
+# - Blocks may have any shape. The checker begins with (32, 8), because a square hides swapped sizes.
+# - It counts sectors: a right result is not enough.
 
 
 # %% id="ex-coalesced"
@@ -60,61 +99,86 @@ def coalesced(m, n, k, alpha, A, B, beta, C):
 
 check.coalesced(coalesced)
 
-# %% id="own-run"
-rng = np.random.default_rng(0)
-A, B = rng.standard_normal((70, 50), np.float32), rng.standard_normal((50, 60), np.float32)
-### BEGIN SOLUTION
-np.abs(run(coalesced[(2, 9), (32, 8)], A, B).C - A @ B).max()
-### STUB
-# # np.abs(run(coalesced[(2, 9), (32, 8)], A, B).C - A @ B).max()  # yours: take the first # away
-### END SOLUTION
-
 # %% [markdown]
-# The course's own, document 004's v01, differs from v00 in two lines:
+# The course's own kernel is `naive_coalesced`, document 004's v01. It turns the threads within a block, and
+# still numbers blocks down the rows. That is enough: lanes come from `threadIdx` alone.
 
 # %% tags=["listing"]
 see.fold(see.diff("naive_uncoalesced", "naive_coalesced"), first="Write the exercise first, then open this.")
 
-# %% [markdown] tags=["listing"]
-# Only the threads *within* a block were turned here; blocks are still numbered down the rows, and launched
-# that way. Both coalesce: lanes come from `threadIdx`.
+# %% [markdown]
+# Where the addresses of a request fall together into few sectors, the access is **coalesced**. Yours are.
+#
+# In [[no_float64]] you took one fault out of the `matmul` of Numba's manual. It begins with `i, j =
+# cuda.grid(2)`, and ends with `C[i, j] = tmp`. Which line would you change now?
+
+# %% [markdown] tags=["thought"]
+# The first: `j, i = cuda.grid(2)`. In the manual x is `i`, which counts rows.
 
 # %% [markdown]
-# **How blocks are written.** From here on, words and pictures give a block as **rows × columns of C**. Only
-# code has `(x, y)`. So v01's own block, 2 × 128, is `(128, 2)` in v01's code: x counts columns there.
+# **What we now know:** neighbouring lanes should read neighbours in memory. So let x count columns.
 #
-# Leave the block at 32 × 32, and go along the lanes (in fours) in v01's load of B. Which very lane is the
-# first that needs a second sector? How many sectors of A has v00 touched by then?
+# ## How many times as fast?
+#
+# In a step along k, 33 wavefronts have become 2, and 33 sectors 5. L1's roof, 16.7 TFLOPS / wavefronts, rises
+# from 0.51 to 8.4. Do you still believe in your bet?
+
+# %%
+see.predict("coalesced.speedup")
+
+# %% [markdown]
+# ## Do fewer bytes travel now?
+#
+# In eight steps along k, a warp of `naive_uncoalesced` asks L1 for 8 · 33 = 264 sectors, and one of
+# `naive_coalesced` for 40. But the sector of a float of A holds the floats of the next steps as well. So how
+# many **different** sectors does each warp touch in eight steps? Guess two numbers.
+#
+# Then count: a line under the picture tells how many are different, in one matrix. Add up A and B for each
+# kernel.
 
 # %%
 see.warp_and_memory("naive_uncoalesced", "naive_coalesced")
 
+# %%
+# The same of your own kernel: take the first # of the next line away.
+# see.warp_and_memory(coalesced)
+
 # %% [markdown] tags=["thought"]
-# Lane 8, the ninth: a sector holds 8 floats. v00 has touched 9 sectors of A by then, one per lane.
+# | | asked of L1 | different |
+# |---|---|---|
+# | `naive_uncoalesced` | 256 + 8 | 32 + 8 = 40 |
+# | `naive_coalesced` | 8 + 32 | 1 + 32 = 33 |
+#
+# Nearly as many. L1 keeps a sector until its other floats are wanted, and other warps find it there, too. On
+# the H200, `naive_uncoalesced` asked L1 for 71 · 10⁹ sectors, and L1 read 0.67 · 10⁹ from L2, the cache
+# behind it.
 
 # %% [markdown]
-# When neighbouring lanes' addresses fall together into few sectors, the access is **coalesced**. And your
-# kernel? Take the `#` away and compare.
+# **What we now know:** what ran out in notebook [[naive.ipynb]] were not bytes, but L1's clocks, one for each
+# wavefront. Your kernel stays below its new roof, so something else stops it now.
+#
+# ## Who adds which elements of a row?
+#
+# Another task, the same question: add up each row of A, with **one warp for one row**. On a CPU with 32 cores
+# you would cut a row of 1024 floats into 32 chunks, one for each core. If lanes do so, their first request
+# costs this:
 
-# %% id="own-lanes"
-### BEGIN SOLUTION
-see.warp_and_memory(coalesced)
-### STUB
-# # see.warp_and_memory(coalesced)
-### END SOLUTION
+# %%
+addresses = [4 * 32 * lane for lane in range(32)]  # lane l begins at element 32 * l
+wavefronts(addresses), sectors(addresses)
 
 # %% [markdown]
+# Change the first line until the second shows `(1, 4)`. And which element should a lane read next?
+#
 # ### Exercise [[partial_sums]] · Row sums
-# *core · medium · its walk returns in notebook [[shared_memory_tiles.ipynb]] · 12 minutes*
+# *core · medium · its loop returns in notebook [[shared_memory_tiles.ipynb]] · 12 minutes*
 #
-# Another kernel, and the same habit: the sums of A's rows, with **one warp per row**. It is launched as
-# `partial_sums[rows, 32](A, out)`: block b has row b, and its 32 threads are a warp.
+# It is launched as `partial_sums[rows, 32](A, out)`: block b has row b, and its 32 threads are one warp.
 #
-# - Share a row out among the lanes. Lane l adds its elements and stores the sum into `out[row, l]`. NumPy
-#   adds these 32 numbers afterwards.
-# - The row may have any length: a lane without elements stores 0.
-# - The checker wants each element loaded once, all sums in float32, and as few sectors per request as the
-#   rows allow: 4 where each row begins at a sector.
+# - Lane l adds its share of the row, and stores the sum into `out[row, l]`. NumPy adds these 32 numbers
+#   afterwards.
+# - Rows may have any length. A lane without elements stores 0.
+# - Load each element once, and add in float32. Where each row begins at a sector, a request must touch 4.
 
 
 # %% id="ex-partial_sums"
@@ -132,135 +196,27 @@ def partial_sums(A, out):
 check.partial_sums(partial_sums)
 
 # %% [markdown]
-# ### Exercise [[documentation_matmul]] · Repair the manual
-# *core · medium · two faults in eight lines · 8 minutes*
+# **What we now know:** a CPU cuts chunks, a GPU deals cards: one element to each lane, then the next 32.
 #
-# This is, but for its name, the matrix multiplication that Numba's own documentation shows:
-
+# *A good place for a pause. About 20 minutes are left.*
+#
+# ## Which patch needs the fewest sectors?
+#
+# Back to the product. A warp's 32 elements are a patch of C. It needs a strip of A, the rows to its left, and
+# a strip of B, the columns above it. This is its cost in a block that is `columns` wide. Try 1, 2, 4, 8 and
+# 16:
 
 # %%
-@cuda.jit
-def matmul(A, B, C):
-    i, j = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = 0.0
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = tmp
-
+columns = 32
+step([(lane // columns, lane % columns) for lane in range(32)])
 
 # %% [markdown]
-# It is right, widely copied, and has **two** faults that you know. Fix both. It is launched with blocks of
-# (32, 4) threads, x along the columns of C.
-
-
-# %% id="ex-documentation_matmul"
-@cuda.jit
-def matmul(A, B, C):
-    ### BEGIN SOLUTION
-    j, i = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = float32(0)
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = tmp
-    ### END SOLUTION
-
-
-check.documentation_matmul(matmul)
-
-# %% [markdown]
-# ## How much faster?
-#
-# Sectors fell from 33 to 5. But notebook [[naive.ipynb]] told the speed by **wavefronts**: number the floats
-# of a line from 0 to 31, these are 32 *places*; in a wavefront, L1 delivers at most one float from each
-# place.
-#
-# - v00: its 32 floats of A share a place, so they take 32 wavefronts. The one float of B takes 1.
-# - v01: the one float of A takes 1. Its 32 floats of B are neighbours, at 32 places: 1 as well.
-#
-# So 33 wavefronts become 2, and L1's roof for a kernel, 16.7 TFLOPS / wavefronts, rises from 0.51 to 8.4. A
-# roof tells the most that is possible, so the question below is a bet.
-
-# %%
-see.predict("coalesced.speedup")
-
-# %% [markdown] tags=["answer"]
-# **10 times**: from 0.50 to 5.2 TFLOPS. Another limit lies below L1's roof: see the mystery further down.
-#
-# The chart of notebook [[welcome.ipynb]] had 6.6. There the block has changed as well: v01's own is 2 × 128.
-# (From run to run, speeds differ by 1 or 2 %.)
-
-# %% [markdown]
-# ## The same sectors, and slower
-#
-# Do wavefronts matter? Take v00, never repaired, and change its *block* to 4 × 64. A warp has 4
-# rows and 8 columns: 4 sectors of A and 1 of B, **5, just as in v01**. But it reaches 3.3 TFLOPS.
-#
-# **Your hunt:** set *block* to 4 × 64 first. Keep n, and make the rows longer, by 8, 16 or 32 floats. Each
-# leaves 5 sectors. Which reaches v01's 5.2 TFLOPS? Count wavefronts first, then try it.
-
-# %%
-see.row_lengths("naive_uncoalesced", "naive_coalesced")
-
-# %% [markdown] tags=["thought"]
-# **8 floats.** Where rows are 4096 long, or 32 longer, the warp's 4 floats of A have one place: 4 + 1 = 5
-# wavefronts, a roof of 3.3. With 8 more they have the places 0, 8, 16 and 24: 1 + 1 = 2 wavefronts, still 5
-# sectors. That is what v01 has in blocks of 32 × 32, and both reach 5.2. With 16 more they have two places: 2
-# + 1 = 3, a roof of 5.6, which would do; but it brings 4.6.
-#
-# (24, 40 and 56 have the same counts, and bring 4.8 or 4.9. Counts give a roof; a speed may stay below it.)
-
-# %% [markdown]
-# **A bet.** "v00 needs no repair at all," says a friend. "Its code stays, the rows keep their 4096 floats,
-# and still it gets as fast as v01 at its best. Only the block is different." Which block can that be?
-
-# %% [markdown] tags=["thought"]
-# One row high: 1 × 256 reaches 6.5 TFLOPS, 1 × 128 reaches 6.4. x counts rows, and there is only one: a warp
-# is 32 threads of different y, side by side in a row of C.
-
-# %% [markdown]
-# ## Count it three ways
-#
-# The requests are as many as before. But how many sectors do all loads of A and B take together, and all
-# stores of C? Blocks are 2 × 128, m and n fit, and rows are aligned to sectors. Count what each request
-# touches, and write the formulas.
-
-
-# %% id="formula"
-def load_sectors(m, n, k):
-    ### BEGIN SOLUTION
-    return (1 + 4) * m * n * k // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-def store_sectors(m, n, k):
-    ### BEGIN SOLUTION
-    return 4 * m * n // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-# %%
-size = (1024, 1024, 1024)
-see.counts("naive_coalesced", size, global_load_sectors=load_sectors, global_store_sectors=store_sectors)
-
-# %% [markdown]
-# ## Fewer sectors still?
-#
-# A warp has to fetch what *surrounds* its patch of C: a strip of A on the left, a strip of B on top. Each row
-# of the patch costs a sector of A. A sector of B serves 8 columns at once. So which patch of 32
-# elements needs the fewest?
-#
-# ### Exercise [[best_block]] · Which block asks for the fewest sectors?
+# ### Exercise [[best_block]] · The cheapest patch
 # *core · easy · 5 minutes*
 #
-# `naive_coalesced` with 256 threads per block. Which shape needs the fewest sectors of A and B together in a
-# warp's k step? Give it as code does, `(x, y)`; x counts columns. Find it by thinking; the buttons of the
-# picture below [[coalesced]] can confirm it. And guess: will it be faster than 32 × 32?
+# `naive_coalesced` with 256 threads per block: in which block does a step of a warp touch the fewest
+# **sectors** of A and B together? Give it as code does, `(x, y)`. And say why: what does a row of the patch
+# cost, and what 8 columns?
 
 # %% id="ex-best_block"
 ### BEGIN SOLUTION
@@ -269,136 +225,99 @@ check.best_block((16, 16))
 # check.best_block(None)
 ### END SOLUTION
 
-# %% [markdown] tags=["listing"]
-# 16 × 16: a warp covers 2 rows of 16 columns, 2 + 2 sectors instead of 1 + 4. Faster? No: both have
-# 5.2 TFLOPS. Why, you find out next.
+# %% [markdown]
+# This block touches fewer sectors than 32 × 32. Is it faster?
+
+# %%
+see.predict("coalesced.patch")
 
 # %% [markdown]
-# ## Mystery profiles
+# **What we now know:** the patch that touches the fewest sectors is not the one with the fewest wavefronts.
 #
-# Four kernels, and the profiler found L1 busy in **61, 78, 93** and **99 %** of the clocks. Which is whose?
-# You have their speeds, and you can count wavefronts. (Rows of 4096 floats. Blocks are rows × columns of C:
-# 2 × 128 is 2 rows high.) At 16.7 TFLOPS / wavefronts L1 is busy all the time; at half
-# that speed, half the time.
+# ## Which profile is which?
+#
+# Four kernels were profiled on an H200. L1 was busy in 61, 78, 93 and 99 % of the clocks. Which is whose? You
+# know their speeds, and can count their wavefronts. At its roof, 16.7 TFLOPS / wavefronts, a kernel keeps L1
+# busy in all clocks; at half of it, in half of them.
+#
+# Blocks are rows × columns of C: in 2 × 128, a warp has 32 of the 128 columns. Fill in the wavefronts, and
+# write `busy`.
 
 # %% id="mystery"
-measured = {"v00, 32 × 32": 0.50, "v01, 16 × 16": 5.2, "v01, 32 × 32": 5.2, "v01, 2 × 128": 6.6}
-### BEGIN SOLUTION
-wavefronts = {"v00, 32 × 32": 33, "v01, 16 × 16": 3, "v01, 32 × 32": 2, "v01, 2 × 128": 2}
-### STUB
-# wavefronts = {"v00, 32 × 32": 33, "v01, 16 × 16": None, "v01, 32 × 32": None, "v01, 2 × 128": None}
-### END SOLUTION
-{kernel: f"{measured[kernel] / (16.7 / each):.0%}" for kernel, each in wavefronts.items() if each}
-
-# %% [markdown] tags=["thought"]
-# | kernel, block | wavefronts of A + B | your L1 | the profiler's |
-# |---|---|---|---|
-# | v00, 32 × 32 | 32 + 1 | 99 % | 99 % |
-# | v01, 16 × 16 | 2 + 1 | 93 % | 93 % |
-# | v01, 32 × 32 | 1 + 1 | 62 % | 61 % |
-# | v01, 2 × 128 | 1 + 1 | 79 % | 78 % |
-#
-# And the riddle is solved: 16 × 16 saves a sector, but its two rows of A share a place, and it runs into L1's
-# roof. 32 × 32 has a higher roof and stays below it: no part of the GPU is busier than L1's 61 %, while warps
-# wait for loads to arrive. **Two limits, one speed, by accident.** (With 8 floats more per row 16 × 16 has a
-# roof of 8.4, and stays at 5.3: the waiting is there already.) In 2 × 128 warps wait less for loads; why, we
-# do not know.
-
-# %% [markdown]
-# ## Rows that start in the middle of a sector
-#
-# So far every row began at a sector. 333 floats are 1332 bytes, no multiple of 32: most rows of B begin
-# inside a sector, and 32 neighbours then lie in 5. A larger leading dimension puts that right. A Numba array
-# carries it along: `B[p, col]` finds its element even in a view, such as `wide[:, :333]`.
-#
-# ### Exercise [[leading_dimension]] · Padding
-# *stretch · medium · 10 minutes*
-#
-# Write `padded(B)`: an array of float32 whose first columns hold `B`, and whose **every row starts at a
-# sector**, for any width of `B`. Make no row longer than it must be. Return the wide array, or a view of its
-# first columns. With it, `naive_coalesced` on 333 columns is back at 4 sectors a request.
-
-
-# %% id="ex-leading_dimension"
-def padded(B):
+kernels = {  # measured TFLOPS, and wavefronts of a step for A and B together
+    "naive_uncoalesced, 32 × 32": (0.50, 33),
     ### BEGIN SOLUTION
-    rows, columns = B.shape
-    wide = np.zeros((rows, -(-columns // 8) * 8), np.float32)
-    wide[:, :columns] = B
-    return wide
+    "naive_coalesced, 16 × 16": (5.2, 3),
+    "naive_coalesced, 32 × 32": (5.2, 2),
+    "naive_coalesced, 2 × 128": (6.6, 2),
+    ### STUB
+    # "naive_coalesced, 16 × 16": (5.2, None),
+    # "naive_coalesced, 32 × 32": (5.2, None),
+    # "naive_coalesced, 2 × 128": (6.6, None),
+    ### END SOLUTION
+}
+
+
+def busy(tflops, wavefronts):
+    """Return in how many per cent of the clocks L1 is busy."""
+    ### BEGIN SOLUTION
+    return round(100 * tflops / (16.7 / wavefronts))
     ### STUB
     # return None
     ### END SOLUTION
 
 
-check.leading_dimension(padded)
-
-# %% [markdown]
-# Here is how many sectors it saves. Choose a width, and then one *step along k* after the other. Guess as you
-# go: v00 became 3.3 times as fast by one float per row, 4097 for 4096. What does that float do to v01?
-
-# %%
-see.warp_and_memory("naive_coalesced", widths=True)
+{kernel: busy(*figures) for kernel, figures in kernels.items() if all(figures)}
 
 # %% [markdown] tags=["thought"]
-# It costs v01 1 %. In v00 one float changed the *places* of A's floats. v01's lanes read neighbours of B: 4
-# sectors become 5, no more. So whole sectors save hardly any time here; notebook [[vectorized_access.ipynb]]
-# needs them for another reason.
+# | kernel, block | wavefronts of A + B | L1, by your count | by the profile |
+# |---|---|---|---|
+# | `naive_uncoalesced`, 32 × 32 | 32 + 1 | 99 % | 99 % |
+# | `naive_coalesced`, 16 × 16 | 2 + 1 | 93 % | 93 % |
+# | `naive_coalesced`, 32 × 32 | 1 + 1 | 62 % | 61 % |
+# | `naive_coalesced`, 2 × 128 | 1 + 1 | 79 % | 78 % |
 
 # %% [markdown]
-# ## What limits it now?
+# **What we now know:** a speed and a count tell how busy L1 is, without a profiler.
 #
-# v01 in its own block, 2 × 128: two wavefronts for a step, and L1 busy in 78 % of the clocks. That is
-# the busiest part. (Busy is not yet the limit: a limit shows when its work is taken away.)
+# ## What stops it now?
+#
+# Two of the four are equally fast, and L1 is much busier in one of them, 16 × 16. Is L1 its limit?
+#
+# **A limit shows when you take its work away.** So put 8 floats of padding behind each row. Count a step as
+# it is, and then with `length=4104`. Where has a wavefront gone?
 
 # %%
-see.predict("coalesced.limit")
+step([(lane // 16, lane % 16) for lane in range(32)], length=4096)
 
 # %%
-see.fold(lambda: see.limits("naive_uncoalesced", "naive_coalesced"))
-
-# %% [markdown] tags=["answer"]
-# **L1, 78 %, and close behind it the issue slots, 76 %.** Only one instruction in 8 is a multiply-add.
-# Each still needs two loads, $2mnk$ in all: that is what to change next.
+see.predict("coalesced.padded")
 
 # %% [markdown]
-# ## A point above a roof
-#
-# For 64 FLOP, v01 asks for 5 sectors: 160 bytes. At DRAM's 4.8 TB/s that makes 1.9 TFLOPS. v01 reaches 6.6.
+# And 32 × 32? Compare it with 2 × 128: as many wavefronts, the same instructions, and a quarter faster. So
+# what stops 32 × 32: wavefronts, instructions, the memory behind L1, or none of these? Choose, then look at
+# its profile. (While it was profiled, it ran a little slower.)
 
 # %%
-see.predict("coalesced.above")
-
-# %%
-see.fold(lambda: see.roofline(until="naive_coalesced"))
-
-# %% [markdown] tags=["answer"]
-# Both points stand **above** DRAM's roof, and that is no mistake. The axis counts the bytes that warps ask L1
-# for; what L1 or L2 holds never comes from DRAM. **A roofline without the name of its bytes on the axis says
-# nothing.**
-#
-# The line "L1, 33.5 TB/s" assumes that each wavefront delivers 128 bytes. Those of v00's A deliver one float.
-# So the roofs that you counted lie below it: 0.51, not 2.0, for v00, and 8.4, not 13.4, for v01. That v00
-# lies near L2's line is chance: in its profile L2 is hardly busy.
+see.fold(lambda: see.limits(("naive_coalesced", {"BM": 32, "BN": 32})))
 
 # %% [markdown]
-# ---
-# ## Quiz
-
-# %%
-see.quiz("coalesced")
-
-# %% [markdown]
-# ## Recap
+# ## What have you made?
 #
-# - You turned a kernel so that its lanes lie along a row: **coalesced**, 5 sectors per step instead of 33.
-# - You counted its **wavefronts**, 2 instead of 33, and saw that equal sectors are not equal work.
-# - You repaired the kernel of a manual, and won a bet with one that nobody repaired.
-# - You worked out four profiles: L1's share of the clocks is measured speed / roof.
-# - You padded rows to sectors: a leading dimension that is a multiple of 8 floats.
-# - You saw a point above a roof, and asked whose bytes the axis counts.
-#
-# **Next:** tiles in shared memory, which get rid of most of the loads.
+# Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
+
+# %% [markdown] tags=["thought"]
+# - **I made** a kernel whose neighbouring lanes read neighbouring floats. A step takes 2 wavefronts in place
+#   of 33.
+# - **It reached** 5.2 TFLOPS on an H200, 10 times as many as before.
+# - **What stops it now** is no busy part: warps wait for their loads, two for each multiply-add. Notebook
+#   [[shared_memory_tiles.ipynb]] takes most of them away.
 
 # %%
 see.my_ladder()
+
+# %% [markdown]
+# ## Three questions about other kernels
+
+# %%
+see.quiz("coalesced")

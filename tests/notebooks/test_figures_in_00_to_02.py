@@ -1,4 +1,4 @@
-"""Figures in the text of notebooks 00 to 02, held to the records and tables that they come from."""
+"""Figures in the text of notebooks 00 and 01, held to the records and tables that they come from."""
 
 import ast
 import linecache
@@ -14,7 +14,7 @@ from gemm_course.checks.engines import Problem
 from gemm_course.kernels import LADDER
 from gemm_course.model.gpus import GPUS
 from gemm_course.profiles import recorded
-from gemm_course.profiles.verdict import of_active_clocks, verdict
+from gemm_course.profiles.verdict import of_active_clocks
 from gemm_course.widgets import _quiz
 from tests.notebooks.builder import ROOT, builder, source_of
 
@@ -106,6 +106,7 @@ def _shown(source: str, known: dict):
 # ---- 01 --------------------------------------------------------------------------------------------------
 
 SQUARE = "BM=32 BN=32"
+ROOF = H200.multiprocessors * H200.clock_mhz * 1e6 * 64 / 1e12  # at one wavefront per step
 
 
 def profile(stage: str, size: int = 4096, tiles: str = SQUARE):
@@ -210,115 +211,3 @@ def test_the_block_of_4_by_64():
     rows = records.sweep().set_index(["stage", "tiles"])["tflops"]
     block, square = (rows["naive_uncoalesced", tiles] for tiles in ("BM=4 BN=64", SQUARE))
     assert f"makes the kernel {block / square:.1f} times as fast" in re.sub(" +", " ", text_of("naive"))
-
-
-# ---- 02 --------------------------------------------------------------------------------------------------
-
-NARROW, FLAT, EVEN = "BM=4 BN=64", "BM=2 BN=128", "BM=16 BN=16"
-
-
-ROOF = H200.multiprocessors * H200.clock_mhz * 1e6 * 64 / 1e12  # at one wavefront per step
-
-
-def sectors(row) -> float:
-    return row.global_load_sectors / (row.global_load_requests / 2)
-
-
-def swept(stage: str, tiles: str) -> float:
-    return records.sweep().set_index(["stage", "tiles"])["tflops"][stage, tiles]
-
-
-def test_how_much_faster_the_order_alone_makes_it():
-    v00, v01 = (swept(stage, SQUARE) for stage in ("naive_uncoalesced", "naive_coalesced"))
-    assert f"**{v01 / v00:.0f} times**: from {v00:.2f} to {v01:.1f} TFLOPS" in text_of("coalesced")
-    assert f"rises from {ROOF / 33:.2f} to {ROOF / 2:.1f}" in text_of("coalesced")
-    assert f"{ROOF:.1f} TFLOPS / wavefronts" in text_of("coalesced")
-    flat = records.ladder().query("stage == 'naive_coalesced' and m == n == k == 4096")["tflops"].max()
-    assert (
-        f"The chart of notebook {road.notebook('welcome').number} had {flat:.1f}." in text_of("coalesced")
-        and flat / v00 > 13
-    )
-
-
-def test_the_hunt_for_longer_rows():
-    text, extras = text_of("coalesced"), range(0, 65, 8)
-    reached = {extra: speed("naive_uncoalesced", extra, tiles=NARROW) for extra in extras}
-    assert [extra for extra, tflops in reached.items() if tflops >= 5] == [8]
-    alike = [f"{reached[extra]:.1f}" for extra in extras if len({extra * row % 32 for row in range(4)}) == 4]
-    assert alike == ["5.2", "4.8", "4.8", "4.9"] and "bring 4.8 or 4.9" in text
-    assert reached[32] == pytest.approx(reached[0], rel=0.03) and round(reached[16], 1) == 4.6
-    assert f"it reaches {reached[0]:.1f} TFLOPS" in text and f"{ROOF / 5:.1f}" == f"{reached[0]:.1f}"
-    assert f"{reached[8]:.1f}" == f"{speed('naive_coalesced', 0):.1f}" == "5.2"
-    assert [8 * row % 32 for row in range(4)] == [0, 8, 16, 24]
-
-
-def test_the_bet_on_the_kernel_that_nobody_repaired():
-    wide, narrower = (swept("naive_uncoalesced", f"BM=1 BN={columns}") for columns in (256, 128))
-    said = f"One row high: 1 × 256 reaches {wide:.1f} TFLOPS, 1 × 128 reaches {narrower:.1f}."
-    assert said in text_of("coalesced")
-
-
-@pytest.mark.parametrize(
-    ("name", "stage", "tiles", "of_a"),
-    [
-        ("v00, 32 × 32", "naive_uncoalesced", SQUARE, 32),
-        ("v01, 16 × 16", "naive_coalesced", EVEN, 2),
-        ("v01, 32 × 32", "naive_coalesced", SQUARE, 1),
-        ("v01, 2 × 128", "naive_coalesced", FLAT, 1),
-    ],
-)
-def test_the_mystery_profiles(name, stage, tiles, of_a):
-    row, tflops = profile(stage, tiles=tiles), swept(stage, tiles)
-    shown = f"{tflops:.2f}" if tflops < 1 else f"{tflops:.1f}"
-    assert f'"{name}": {shown}' in text_of("coalesced")
-    assert round(wavefronts(row)) == of_a + 1
-    busy = verdict(recorded(stage, records.parse_tiles(tiles))).busy["L1 and shared memory"]
-    yours = float(shown) * (of_a + 1) / 16.7
-    assert f"| {name} | {of_a} + 1 | {yours:.0%} | {busy:.0%} |".replace("%", " %") in text_of("coalesced")
-
-
-def test_two_limits_and_one_speed():
-    text = text_of("coalesced")
-    even, square = (swept("naive_coalesced", tiles) for tiles in (EVEN, SQUARE))
-    assert f"{even:.1f}" == f"{square:.1f}" == "5.2" and "both have 5.2 TFLOPS" in text
-    v01, flat = (recorded("naive_coalesced", {"BM": m, "BN": n}) for m, n in ((32, 32), (2, 128)))
-    assert max(verdict(v01).busy, key=verdict(v01).busy.get) == "L1 and shared memory"
-    assert "no part of the GPU is busier than L1's 61 %" in text
-    assert flat.waits["global memory"] < v01.waits["global memory"] - 0.05
-    assert [round(sectors(profile("naive_coalesced", tiles=tiles))) for tiles in (EVEN, SQUARE)] == [4, 5]
-
-
-def test_what_a_row_inside_sectors_costs_v01():
-    whole, inside = (speed("naive_coalesced", extra, tiles=FLAT) for extra in (0, 1))
-    assert f"costs v01 {100 * (1 - inside / whole):.0f} %" in text_of("coalesced")
-    times = speed("naive_uncoalesced", 1) / speed("naive_uncoalesced", 0)
-    assert f"v00 became {times:.1f} times as fast by one float per row" in text_of("coalesced")
-
-
-def test_what_limits_v01_now():
-    text, row = text_of("coalesced"), profile("naive_coalesced", tiles=FLAT)
-    assert (
-        f"**L1, {row.l1_data:.0f} %, and close behind it the issue slots, {row.issue_slots:.0f} %.**" in text
-    )
-    assert per_step(row, row.warp_instructions / H200.multiprocessors) == pytest.approx(8, abs=0.3)
-    replies = (ROOT / "gemm_course/widgets/questions/coalesced.toml").read_text("utf-8")
-    assert "8 instructions are 2 clocks for four schedulers" in replies
-    assert f"L1 finds {row.l1_hits:.0f} % of what is asked for. L2 is busy {row.l2:.0f} %." in replies
-    assert f"still busy only {row.fma_pipe:.0f} %" in replies
-    assert f"nearly level, {row.issue_slots:.0f} and {row.l1_data:.0f} %" in replies
-
-
-def test_the_costs_of_rows_with_8_floats_of_padding_and_of_a_view_of_column_3():
-    assert len({row * 4104 % 32 for row in range(2)}) == 2  # places of A's two rows
-    for row in range(8):
-        first = 336 * row + 3
-        assert (first + 31) // 8 - first // 8 + 1 == 5
-
-
-def test_what_longer_rows_do_to_other_blocks():
-    text = text_of("coalesced")
-    four = {extra: speed("naive_uncoalesced", extra, tiles="BM=4 BN=64") for extra in (8, 16)}
-    assert f"and both reach {four[8]:.1f}." in text and f"but it brings {four[16]:.1f}." in text
-    assert round(16.7 / 3, 1) == 5.6 and "2 + 1 = 3, a roof of 5.6" in text
-    square = speed("naive_coalesced", 8, tiles="BM=16 BN=16")
-    assert f"has a roof of 8.4, and stays at {square:.1f}" in text

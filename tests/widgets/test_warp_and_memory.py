@@ -26,14 +26,14 @@ names = [f"{pair[kernel].name}, {' '.join(access)}" for pair, kernel, access in 
 @pytest.mark.parametrize(
     ("pair", "kernel", "access", "said"),
     [
-        (NAIVE, 0, LOAD_A, "needs 32 sectors, 1024 bytes moved for 128 used"),
-        (NAIVE, 0, LOAD_B, "needs 1 sector, 32 bytes moved for 4 used"),
-        (NAIVE, 1, LOAD_B, "needs 4 sectors, 128 bytes moved for 128 used"),
-        (NAIVE, 1, STORE_C, "needs 4 sectors, 128 bytes moved for 128 used"),
-        (TILED, 0, LOAD_A, "needs 4 sectors, 128 bytes moved for 128 used"),
-        (TILED, 1, LOAD_A, "needs 16 sectors, 512 bytes moved for 512 used"),
-        (TILED, 0, STORE_C, "needs 32 sectors, 1024 bytes moved for 128 used"),
-        (TILED, 1, STORE_C, "needs 32 sectors, 1024 bytes moved for 512 used"),
+        (NAIVE, 0, LOAD_A, "needs 32 sectors, 1024 bytes touched for 128 used"),
+        (NAIVE, 0, LOAD_B, "needs 1 sector, 32 bytes touched for 4 used"),
+        (NAIVE, 1, LOAD_B, "needs 4 sectors, 128 bytes touched for 128 used"),
+        (NAIVE, 1, STORE_C, "needs 4 sectors, 128 bytes touched for 128 used"),
+        (TILED, 0, LOAD_A, "needs 4 sectors, 128 bytes touched for 128 used"),
+        (TILED, 1, LOAD_A, "needs 16 sectors, 512 bytes touched for 512 used"),
+        (TILED, 0, STORE_C, "needs 32 sectors, 1024 bytes touched for 128 used"),
+        (TILED, 1, STORE_C, "needs 32 sectors, 1024 bytes touched for 512 used"),
     ],
 )
 def test_the_title_says_what_a_request_costs(pair, kernel, access, said):
@@ -85,7 +85,7 @@ def test_lanes_are_heard_four_at_a_time(pair, kernel, access):
         heard = [address for lane, _, address in request.lanes if lane < 4 * step + 4]
         sectors = {byte // SECTOR for address in heard for byte in range(address, address + size)}
         alt = widget.draw(pair, step, access, kernel).alt
-        assert f" {len(sectors)} sector" in alt and f"{len(sectors) * SECTOR} bytes moved" in alt
+        assert f" {len(sectors)} sector" in alt and f"{len(sectors) * SECTOR} bytes touched" in alt
         assert before <= len(sectors)
         before = len(sectors)
 

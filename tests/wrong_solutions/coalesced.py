@@ -23,6 +23,8 @@ COURSE_LINES = """row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.y
     col = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.x"""
 WIDE_ROWS = """row = cuda.blockIdx.y * 32 + cuda.threadIdx.y
     col = cuda.blockIdx.x * 32 + cuda.threadIdx.x"""
+SIZES_AS_NUMBERS = """row = cuda.blockIdx.y * 8 + cuda.threadIdx.y
+    col = cuda.blockIdx.x * 32 + cuda.threadIdx.x"""
 LISTED_COL = "col = cuda.blockIdx.y * BN + cuda.threadIdx.x"
 FOUR_BY_EIGHT = """row = cuda.blockIdx.y * 8 + cuda.threadIdx.y // 4 * 4 + cuda.threadIdx.x // 8
     col = cuda.blockIdx.x * 32 + cuda.threadIdx.y % 4 * 8 + cuda.threadIdx.x % 8"""
@@ -53,6 +55,7 @@ WRONG["coalesced"] = altered(
         "no_guard_of_columns": ("Only the rows are guarded", (" and col < n", "")),
         "blocks_still_down_the_rows": ("`blockIdx.x` still counts blocks of rows", (INDICES, BLOCKS_DOWN)),
         "threads_turned_and_block_sizes_not": ("the grid is not: within", (INDICES, COURSE_LINES)),
+        "sizes_of_the_block_as_numbers": ("wrong in other blocks", (INDICES, SIZES_AS_NUMBERS)),
         "rows_apart_by_the_blocks_width": ("lie at wrong distances", (INDICES, WIDE_ROWS)),
         "listing_of_the_course": (
             "a size of the block in the course's listing",
@@ -124,6 +127,10 @@ WRONG["partial_sums"] = altered(
     "partial_sums",
     {
         "chunk_for_each_lane": ("This is CPU order", (LOOP, CHUNKS)),
+        "lanes_take_turns": (
+            "each of them most lanes load nothing",
+            (LOOP, "for col in range(A.shape[1]):\n      if col % 32 == lane:"),
+        ),
         "four_neighbours_for_each_lane": ("must read neighbours", (LOOP, FOURS)),
         "steps_by_the_whole_launch": ("steps by all threads of the launch", stepping("cuda.gridsize(1)")),
         "begins_where_the_launch_counts": (
@@ -184,40 +191,6 @@ WRONG["partial_sums"] = altered(
     },
 )
 
-# ---- documentation_matmul ----------------------------------------------------------------------------------
-
-INDICES = "j, i = cuda.grid(2)"
-ZERO = "tmp = float32(0)"
-
-WRONG["documentation_matmul"] = altered(
-    "documentation_matmul",
-    {
-        "as_in_the_manual": ("both faults", (INDICES, "i, j = cuda.grid(2)"), (ZERO, "tmp = 0.0")),
-        "only_the_sectors_mended": ("`tmp = 0.0` makes a float64", (ZERO, "tmp = 0.0")),
-        "only_the_float64_mended": ("no float64 is left", (INDICES, "i, j = cuda.grid(2)")),
-        "starts_with_a_whole_number": ("`tmp = 0` makes an integer", (ZERO, "tmp = 0")),
-        "cast_at_the_end": ("only at the end", (ZERO, "tmp = 0.0"), ("= tmp", "= float32(tmp)")),
-        "subscripts_of_a_exchanged": ("A[p, i]", ("A[i, p]", "A[p, i]")),
-        "subscripts_of_b_exchanged": ("B[j, p]", ("B[p, j]", "B[j, p]")),
-        "output_transposed": ("transposed", ("C[i, j]", "C[j, i]")),
-        "guard_not_moved_along": ("guard", ("if i < C.shape[0] and j <", "if j < C.shape[0] and i <")),
-        "the_store_alone_turned": (
-            "Store and loads do not agree",
-            (INDICES, "i, j = cuda.grid(2)"),
-            ("C[i, j]", "C[j, i]"),
-        ),
-        "no_guard": ("The guard is missing", ("if i < C.shape[0] and j < C.shape[1]:", "if True:")),
-        "adds_into_c": ("what was in `C` before", ("tmp +=", "C[i, j] +="), ("C[i, j] = tmp", "pass")),
-        "sums_up_in_c": (
-            "the accumulator is kept in C itself",
-            (ZERO, "C[i, j] = float32(0)"),
-            ("tmp +=", "C[i, j] +="),
-            ("    C[i, j] = tmp\n", "\n"),
-        ),
-        "loop_over_the_rows_of_a": ("loop", ("A.shape[1]", "A.shape[0]")),
-    },
-)
-
 # ---- best_block --------------------------------------------------------------------------------------------
 
 WRONG["best_block"] = passing(
@@ -233,47 +206,5 @@ WRONG["best_block"] = passing(
         "half_of_it": ("128", "(16, 8)"),
         "one_number": ("two numbers", "256"),
         "no_whole_shape": ("whole", "(25.6, 10)"),
-    },
-)
-
-# ---- leading_dimension -------------------------------------------------------------------------------------
-
-WIDTH = "-(-columns // 8) * 8"
-RETURNED = "return wide"
-
-WRONG["leading_dimension"] = altered(
-    "leading_dimension",
-    {
-        "next_even_number": ("334", (WIDTH, "columns + columns % 2")),
-        "slice_copied": (
-            "without padding. (If you made a wide array",
-            (RETURNED, "return wide[:, :columns].copy()"),
-        ),
-        "padding_in_front": (
-            "begins 3 floats after the start of a sector",
-            ("wide[:, :columns] = B", "wide[:, -columns:] = B"),
-            (RETURNED, "return wide[:, -columns:]"),
-        ),
-        "every_other_float": (
-            "do not lie side by side",
-            (f"(rows, {WIDTH})", f"(rows, 2 * ({WIDTH}))"),
-            (RETURNED, "wide[:, : 2 * columns : 2] = B\n    return wide[:, : 2 * columns : 2]"),
-        ),
-        "adds_what_stands_over": ("8 minus that", (WIDTH, "columns + columns % 8")),
-        "column_major": ("column-major", (RETURNED, "return np.asfortranarray(wide)")),
-        "always_336": ("336, whatever", (WIDTH, "336")),
-        "rounded_down": ("rounded down", (RETURNED, "return B[:, : columns // 8 * 8].copy()")),
-        "unchanged": ("as it came", (RETURNED, "return B")),
-        "eight_more_for_multiples": ("already", (WIDTH, "columns + 8 - columns % 8")),
-        "double_precision": ("float64", (", np.float32", "")),
-        "reshaped": ("reshape", (RETURNED, "return np.resize(B, wide.shape)")),
-        "rows_padded": (
-            "rows of zeros",
-            (f"(rows, {WIDTH})", "(-(-rows // 8) * 8, columns)"),
-            ("wide[:, :columns]", "wide[:rows]"),
-        ),
-        "whole_lines": ("round up to 32 floats, a whole line", (WIDTH, "-(-columns // 32) * 32")),
-        "as_document_004_pads": ("64 bytes that document 004", (WIDTH, "-(-columns // 16) * 16")),
-        "a_line_of_128_floats": ("wider than necessary", (WIDTH, "-(-columns // 128) * 128")),
     },
 )

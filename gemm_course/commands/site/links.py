@@ -18,7 +18,7 @@ Target = tuple[str, str]
 
 
 def slug(heading: str) -> str:
-    """Return a heading's name in links, as on GitHub: "Exercise 02.4 · Pad" is exercise-024--pad."""
+    """Return a heading's name in links, as on GitHub: "Exercise 02.1 · Turn" is exercise-021--turn."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 

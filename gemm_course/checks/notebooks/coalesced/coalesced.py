@@ -1,4 +1,4 @@
-"""Checks ``coalesced``: v00 with coalesced accesses, which must move few sectors."""
+"""Checks ``coalesced``: the naive kernel, turned so that its requests touch few sectors."""
 
 from gemm_course.checks.core import Refused, check_begun, exercise, kernel_of, name_of_x
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
@@ -16,6 +16,8 @@ from gemm_course.checks.engines.problem import Geometry, Problem
 from lockstep import Watch
 
 GEOMETRY = Geometry((32, 8), "columns")
+# Blocks whose sizes nobody writes into a kernel as numbers, and matrices of several such blocks.
+OTHER_BLOCKS, SEVERAL = Geometry((16, 4), "columns"), Problem(11, 37, 5)
 # The rows of all three matrices start at sectors, and all warps are full.
 ALIGNED = Problem(16, 64, 32)
 # Swapped rows and columns stay inside these matrices.
@@ -25,19 +27,19 @@ EIGHT_BY_TWO = Problem(64, 64, 1)
 
 
 @exercise(
-    start="take v00 of notebook [[naive.ipynb]], and ask which of its two indices the fast `x` should count "
-    "now.",
+    start="write the kernel of [[naive]] again. Which of its two indices should the fast `x` count now?",
     hints=(
         "Lanes of a warp differ in `x` first. Which index of C has to differ from lane to lane, so that they "
         "read neighbours of B?",
         "Only the two indices change places: `cuda.grid(2)` gives x first, and x is the column. Leave the "
         "subscripts `A[row, p]`, `B[p, col]` and `C[row, col]` as they are, and compare each index with its "
         "own size.",
-        "`col, row = cuda.grid(2)`, `if row < m and col < n:`, and below that the loop of v00, unchanged.",
+        "`col, row = cuda.grid(2)`, `if row < m and col < n:`, and below that the loop of [[naive]], "
+        "unchanged.",
     ),
 )
 def coalesced(coalesced):
-    """A GEMM kernel, blocks of (32, 8) threads, x over the columns of C."""
+    """A GEMM kernel for blocks of any shape, such as (32, 8) threads, with x over the columns of C."""
     kernel = kernel_of(coalesced, GEMM)
     _check_names(kernel)
     traced = try_on(kernel, GEOMETRY, SQUARE, watch=WATCH)
@@ -60,10 +62,11 @@ def coalesced(coalesced):
             f"where A's rows are 4096 long, its {a:g} floats of A share a place and take {a:g} wavefronts, "
             "not 1. Let all 32 lanes lie side by side in one row.",
         )
+    _check_other_blocks(kernel)
     return (
         f"Right on {len(trials)} problems. A warp's k step takes {_sectors(a)} of A and {b:g} of B, "
-        f"{a + b:g} instead of v00's 33, and the store of C {c:g} instead of 32; the loads are 2·m·n·k as "
-        "before." + _float64_remark(trial)
+        f"{a + b:g} instead of the 33 of [[naive]], and the store of C {c:g} instead of 32; the loads are "
+        "2·m·n·k as before." + _float64_remark(trial)
     )
 
 
@@ -170,14 +173,26 @@ def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp) -> None:
     if x.startswith(("c", "j")):
         raise Refused(
             f"Rows and columns are swapped twice: `{x}` now comes from x, but it also took the place of the "
-            "row in the subscripts. Only the names have changed; it is v00 again, with 33 sectors per k "
-            "step.",
+            "row in the subscripts. Only the names have changed; it is the kernel of [[naive]] again, with "
+            "33 sectors per k step.",
             where,
         )
     raise Refused(
-        "x still counts rows, as in v00: neighbouring lanes read different rows of A, 33 sectors per k step. "
-        "And the grid here is made for x over columns, so it would not even cover C.",
+        "x still counts rows, as in [[naive]]: neighbouring lanes read different rows of A, 33 sectors per k "
+        "step. And the grid here is made for x over columns, so it would not even cover C.",
         where,
+    )
+
+
+def _check_other_blocks(kernel) -> None:
+    """Refuse a kernel that is right in blocks of (32, 8) threads only."""
+    if try_on(kernel, OTHER_BLOCKS, SEVERAL).right:
+        return
+    raise Refused(
+        "Right in blocks of (32, 8) threads, and wrong in other blocks: these two numbers, or one of them, "
+        "are written into the kernel. Ask for them: `cuda.blockDim.x` and `cuda.blockDim.y`, or "
+        "`cuda.grid(2)`, which knows them.",
+        f"Blocks of (16, 4) threads, in the problem {SEVERAL}.",
     )
 
 

@@ -149,7 +149,8 @@ def _down(whole_rows: bool) -> str:
         )
     return (
         "The warp lies along a column of A: neighbouring lanes read one element below the other. Let them "
-        "lie along the row: the lane belongs in the second subscript."
+        "lie along the row: the first subscript is `cuda.blockIdx.x`, the same for all lanes, and the lane, "
+        "`cuda.threadIdx.x`, belongs in the second."
     )
 
 
@@ -345,9 +346,15 @@ def _check_float64(traced: Trial) -> None:
 
 
 def _check_sectors(trial: Trial) -> None:
-    """Refuse more sectors than full requests need: 4, or 5 where rows may begin inside a sector."""
+    """Refuse requests of few lanes, and more sectors than 4, or 5 where rows may begin inside a sector."""
     rows, columns = trial.before["A"].shape
     passes = -(-columns // WARP)
+    if (requests := trial.total("requests", "load", "A")) > 2 * rows * passes:
+        raise Refused(
+            f"The sums are right, but {requests:,} requests are made where {rows * passes:,} are enough: in "
+            "each of them most lanes load nothing, and wait. Let all 32 lanes load in the same iteration.",
+            f"{trial.about}.",
+        )
     most = 5 * rows * passes if columns % SECTOR else rows * columns // SECTOR
     if trial.sectors("load", "A") > most:
         raise Refused(
