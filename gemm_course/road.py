@@ -69,11 +69,9 @@ ROAD = (
     ),
     Notebook(
         "naive",
-        ("naive", "naive_loads", "naive_sectors", "l1_queue", "no_float64", "naive_counts"),
+        ("naive", "naive_sectors", "l1_queue", "no_float64"),
     ),
-    Notebook(
-        "coalesced", ("coalesced", "partial_sums", "documentation_matmul", "best_block", "leading_dimension")
-    ),
+    Notebook("coalesced", ("coalesced", "partial_sums", "documentation_matmul", "best_block")),
     Notebook(
         "shared_memory_tiles",
         (
@@ -121,7 +119,10 @@ ROAD = (
         ),
     ),
 )
-SIDE_TRIPS = (Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),)
+SIDE_TRIPS = (
+    Notebook("row_lengths", ("leading_dimension",), beside="naive"),
+    Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),
+)
 NOTEBOOKS = (*ROAD, *SIDE_TRIPS)
 # The names of all exercises, first those of the road.
 EXERCISES = tuple(exercise for notebook in NOTEBOOKS for exercise in notebook.exercises)

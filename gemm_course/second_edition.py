@@ -98,7 +98,10 @@ EXERCISES = {
 
 # What a learner's older notebook may still ask, and where the course tells of it now: "is told in notebook
 # [[naive.ipynb]]".
-GONE: dict[str, str] = {}
+GONE: dict[str, str] = {
+    "naive_loads": "is told in notebook [[naive.ipynb]]: a thread loads two numbers in each step along k",
+    "naive_counts": "is told in notebook [[naive.ipynb]], by the counts of one warp and one step",
+}
 
 
 def name_of(kept_as: str) -> str:

@@ -129,33 +129,6 @@ def test_what_is_no_block_shape_is_refused_in_words(shape):
     assert not verdict.passed and not verdict.message.startswith("Not yet")
 
 
-def test_rows_start_at_sectors_and_are_no_longer_than_that_takes():
-    def padded(multiple):
-        return check.leading_dimension(lambda B: np.pad(B, ((0, 0), (0, -B.shape[1] % multiple))))
-
-    assert padded(8).passed and "4 sectors instead of 4.88" in padded(8).message
-    assert "document 004" in padded(16).message and "a whole line" in padded(32).message
-    assert not padded(16).passed and not padded(32).passed
-
-
-def test_a_view_of_the_wide_array_is_as_good():
-    def padded(B):
-        wide = np.zeros((B.shape[0], B.shape[1] + -B.shape[1] % 8), np.float32)
-        wide[:, : B.shape[1]] = B
-        return wide[:, : B.shape[1]]
-
-    verdict = check.leading_dimension(padded)
-    assert verdict.passed and "become 336 long" in verdict.message and "4 sectors instead" in verdict.message
-
-
-def test_an_exception_in_the_learners_function_is_a_refusal_with_its_line():
-    def padded(B):
-        return np.zeros(B.shap)
-
-    verdict = check.leading_dimension(padded)
-    assert not verdict.passed and "AttributeError" in verdict.message and "B.shap" in verdict.where
-
-
 # ---- partial_sums: which lane takes which element is the learner's choice ----------------------------------
 
 
