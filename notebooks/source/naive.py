@@ -30,8 +30,9 @@ guess = {"fastest": ..., "slowest": ...}
 # *Time: about 25 minutes to read, 30 for the exercises; a pause is marked.*
 #
 # And a bet for [your ladder](glossary.md#ladder), the picture at the end of each notebook: it has a place
-# for every kernel that you build. An H200 can compute 67 TFLOPS, and cuBLAS, NVIDIA's own library, reaches
-# 51. How many will this kernel reach, with blocks of 32 × 32? Write a number in place of the dots.
+# for every kernel that you build. Speed is counted in TFLOPS, 10¹² additions or multiplications per second.
+# An H200 can compute 67 TFLOPS, and cuBLAS, NVIDIA's own library, reaches 51. How many will this kernel
+# reach, with blocks of 32 × 32? Write a number in place of the dots.
 
 # %%
 see.my_bet("naive", tflops=...)
@@ -45,8 +46,7 @@ see.my_bet("naive", tflops=...)
 #
 # - With `beta = 0`, C must not even be *read*: there may be anything in it, and $0 \cdot \mathrm{NaN}$ is
 #   `NaN`.
-# - `x`, of which `cuda.grid(2)` tells first, counts **rows** here. In notebook [[welcome.ipynb]] it counted
-#   columns.
+# - `cuda.grid(2)` gives x first. In notebook [[welcome.ipynb]] x counted columns. Here it counts **rows**.
 #
 # ### Exercise [[naive]] · One thread, one element
 # *core · medium · everything builds on it · 12 minutes*
@@ -182,7 +182,8 @@ see.predict("naive.padding")
 # **wavefront**. Floats at the same place of different lines have to queue.
 #
 # The picture shows such a queue. At the top are the lines of memory that a warp touches, below them the 32
-# places. Move the padding. Before you choose 8 and 24: how long will the longest queue be?
+# places. Move the padding. Before you choose 8 and 24: how long will the longest queue be? Then set the
+# padding back to 0, and try the other reads.
 
 # %%
 see.queue()
@@ -254,10 +255,10 @@ per_step = {"32 × 32": 33, "16 × 16": 17, "8 × 32": 9, "4 × 64": 5}
 {block: f"{16.7 / each:.2f} TFLOPS" for block, each in per_step.items() if each}
 
 # %% [markdown]
-# Let your own `wavefronts` of [[l1_queue]] check the pencil. In a block of `rows` × `columns`, lane l has
-# row
-# `l % rows` and column `l // rows` of C. Write the 32 addresses of its load of A and of its load of B, at p =
-# 0. A row is 16,384 bytes long; each array begins at address 0.
+# Let your `wavefronts` of [[l1_queue]] check the pencil. (If yours has not passed, run the one under
+# *Solution* there.) In a block of `rows` × `columns`, lane l computes row `l % rows` and column `l // rows`
+# of C. Write the 32 addresses that a warp loads of A at p = 0, and those that it loads of B. A row has
+# 16,384 bytes, and each array begins at address 0.
 
 
 # %% id="own-forecast"
@@ -310,8 +311,7 @@ guess
 # %% [markdown]
 # ## What does a `0.0` cost?
 #
-# This is the matrix multiplication that Numba's manual shows, copied many thousand times. x counts rows in
-# it, as in yours.
+# This is the matrix multiplication that Numba's manual shows. x counts rows in it, as in yours.
 
 
 # %%
@@ -381,11 +381,14 @@ check.no_float64(matmul)
 # %%
 see.predict("naive.busy")
 
+# %% [markdown]
+# The picture has every part. An *issue slot* is room for one instruction in one clock; *integer units*
+# compute addresses. L1 is one unit with *shared memory*, which comes in notebook
+# [[shared_memory_tiles.ipynb]], as *Tensor Cores* come later still. The *queue to global memory* is the
+# line in front of L1.
+
 # %%
-see.fold(
-    lambda: see.limits("naive_uncoalesced"),
-    first="Choose your answer first, then open this.",
-)
+see.fold(lambda: see.limits("naive_uncoalesced"), first="Choose your answer first, then open this.")
 
 # %% [markdown]
 # Busy is not yet the limit. **A limit shows when you take its work away.** You did: from 33 wavefronts to

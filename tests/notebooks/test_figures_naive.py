@@ -178,7 +178,6 @@ def test_down_to_eight_floats_at_a_place_the_queue_decides():
 
 def test_what_a_row_inside_sectors_costs_the_coalesced_kernel():
     whole, inside = (speed(extra, stage="naive_coalesced") for extra in (0, 1))
-    said = f"{whole:.1f} TFLOPS with rows of 4096 floats, and {inside:.1f} with 4097"
-    assert said in words_of(SIDE) and inside == pytest.approx(whole, rel=0.01)
+    assert "it gets less than 1 % slower" in words_of(SIDE) and 0 <= 1 - inside / whole < 0.01
     assert leading_dimension(333, 32) == 336 and 333 * 4 == 1332
     assert LADDER["naive_coalesced"].tiles

@@ -64,9 +64,9 @@ see.row_lengths("naive_uncoalesced")
 # With one float of padding a step takes 2 wavefronts. So L1's roof is 16.7 / 2 = 8.4 TFLOPS. The H200
 # reached 1.6, a fifth. Something else is in the way.
 #
-# Count in clocks: a step takes 16.7 / TFLOPS of them. These are 10 for blocks of 32 × 32, instead of 2.
-# Leave the padding at 1, and choose the three other blocks in the picture above. Fill in what you read
-# there.
+# Count in clocks. A wavefront takes one, so a step takes 16.7 / TFLOPS of them: 10 with blocks of 32 × 32,
+# instead of 2. Leave the padding at 1, and choose the three other blocks in the picture above. Fill in the
+# speeds that you read there.
 
 # %% id="own-clocks"
 ### BEGIN SOLUTION
@@ -86,8 +86,8 @@ tflops = {"32 × 32": 1.62, "16 × 16": 2.70, "4 × 64": 5.04, "2 × 128": 5.89}
 #
 # L1 has a second limit. Before it delivers, it looks up the lines that are asked for, [four in a
 # clock](https://forums.developer.nvidia.com/t/pascal-l1-cache/49571/14). 32 rows are 32 lines: 8 clocks. So
-# down to eight floats at a place the queue decides, and below that the lines. A forecast from one limit is
-# a roof, and another roof may lie below it.
+# where fewer than eight floats share a place, the lines take longer than the queue. A forecast from one
+# limit is a roof, and another roof may lie below it.
 
 # %% [markdown]
 # **What we know now:** padding shortens the queue, but the lines stay. To touch fewer lines, a warp needs
@@ -135,7 +135,7 @@ check.leading_dimension(padded)
 # whose rows then begin inside sectors? Say a number before you open this.
 
 # %% [markdown] tags=["thought"]
-# Nothing: 5.2 TFLOPS with rows of 4096 floats, and 5.2 with 4097. 4 sectors become 5, and L1 still delivers
+# Next to nothing: it gets less than 1 % slower, which is noise. 4 sectors become 5, and L1 still delivers
 # them in one wavefront. Notebook [[vectorized_access.ipynb]] needs rows that start at sectors for another
 # reason.
 
@@ -143,5 +143,5 @@ check.leading_dimension(padded)
 # ## The way back
 #
 # For a warp that reads down a column, multiples of 32 floats are the worst length, and one float more is
-# the best. For a warp that reads along a row, the length hardly matters. So the better cure is another
-# order of threads. [Back to notebook [[naive.ipynb]]](naive.ipynb#cell-id=side-row_lengths).
+# the best. For a warp that reads along a row, the length hardly matters. [Back to notebook
+# [[naive.ipynb]]](naive.ipynb#cell-id=side-row_lengths).
