@@ -348,24 +348,28 @@ see.fold(report.arithmetic, first="Choose your answer first, then open this.")
 # ### Exercise [[no_float64]] · Repair the manual
 # *core · easy · 4 minutes*
 #
-# Copy the kernel and change one line, so that nothing is computed in float64. It is launched as in
-# [[naive]], with k = 0 as well.
+# Change one line, so that nothing is computed in float64, and take the cell's last assignment away. The
+# kernel is launched as in [[naive]], with k = 0 as well.
 
 
 # %% id="ex-no_float64"
-### BEGIN SOLUTION
 @cuda.jit
 def matmul(A, B, C):
     i, j = cuda.grid(2)
     if i < C.shape[0] and j < C.shape[1]:
+        ### BEGIN SOLUTION
         tmp = float32(0)
+        ### STUB
+        # tmp = 0.0
+        ### END SOLUTION
         for k in range(A.shape[1]):
             tmp += A[i, k] * B[k, j]
         C[i, j] = tmp
 
 
+### BEGIN SOLUTION
 ### STUB
-# matmul = None  # your code: begin with a copy of the kernel above
+# matmul = None  # change one line of the kernel above, then take this line away
 ### END SOLUTION
 
 check.no_float64(matmul)

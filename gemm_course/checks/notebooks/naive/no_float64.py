@@ -17,8 +17,7 @@ SHAPES = ((32, 32, 12), (33, 40, 7), (70, 31, 5), (5, 37, 9), (1, 1, 1), (34, 1,
 
 
 @exercise(
-    start="the kernel is still empty. Copy the one above and look for a number that is written without a "
-    "type.",
+    start="change one line of the kernel: which of its numbers has no type? Then take `matmul = None` away.",
     hints=(
         "`report.arithmetic` of the kernel above shows which line computes in float64. Which of its numbers "
         "is no float32?",
