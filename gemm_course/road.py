@@ -55,50 +55,22 @@ class Notebook:
 
 
 ROAD = (
-    Notebook(
-        "welcome",
-        (
-            "blocks_for",
-            "vector_add",
-            "broadcast_add",
-            "where",
-            "sector_and_line",
-        ),
-    ),
-    Notebook(
-        "naive",
-        ("naive", "naive_loads", "naive_sectors", "l1_queue", "no_float64", "naive_counts"),
-    ),
+    Notebook("welcome", ("blocks_for", "vector_add", "broadcast_add", "where", "sector_and_line")),
+    Notebook("naive", ("naive", "naive_sectors", "l1_queue", "no_float64")),
     Notebook("coalesced", ("coalesced", "partial_sums", "best_block")),
-    Notebook(
-        "shared_memory_tiles",
-        (
-            "first_loads",
-            "reverse",
-            "tile_kernel",
-            "barriers",
-            "smallest_failing_shape",
-            "tile_walk",
-            "transpose",
-        ),
-    ),
-    Notebook("thread_tiles_1d", ("reads_per_result", "thread_columns", "tile_sectors", "in_registers")),
+    Notebook("shared_memory_tiles", ("first_loads", "reverse", "tile_kernel", "tile_walk", "transpose")),
+    Notebook("thread_tiles_1d", ("thread_columns", "in_registers")),
     Notebook("thread_tiles_2d", ("outer_product", "draft_is_right", "slices")),
     Notebook(
         "vectorized_access",
-        ("four_at_once", "transposing_scatter", "scatter_padding", "ragged_fours", "stray_read"),
+        ("four_at_once", "transposing_scatter", "scatter_padding", "ragged_fours", "both_switches"),
+    ),
+    Notebook("warp_tiles", ("warp_wavefronts", "runs_of_four", "stencil", "stencil_limit")),
+    Notebook(
+        "tensor_cores", ("warp_product", "fragments_once", "ragged_product", "padded_c", "padding_wavefronts")
     ),
     Notebook(
-        "warp_tiles",
-        ("owner_map", "legal_tiles", "warp_wavefronts", "runs_of_four", "stencil", "stencil_limit"),
-    ),
-    Notebook(
-        "tensor_cores",
-        ("warp_product", "fragments_once", "ragged_product", "padded_c", "padding_wavefronts"),
-    ),
-    Notebook(
-        "overlap",
-        ("two_slots", "ring_places", "any_ring", "ring_suspects", "shared_walk", "grouped_tile"),
+        "overlap", ("two_slots", "ring_places", "any_ring", "ring_suspects", "shared_walk", "grouped_tile")
     ),
     Notebook(
         "mma_sync",
@@ -107,19 +79,17 @@ ROAD = (
     Notebook("hopper", ("parities", "expected_bytes", "producer", "consumer", "standstill", "handed_over")),
     Notebook(
         "last_per_cent",
-        (
-            "last_wave",
-            "persistent_loop",
-            "best_width",
-            "last_arrival",
-            "stream_k_parts",
-            "fused_epilogue",
-        ),
+        ("last_wave", "persistent_loop", "best_width", "last_arrival", "stream_k_parts", "fused_epilogue"),
     ),
 )
 SIDE_TRIPS = (
     Notebook("roofline", ("roof",), beside="welcome"),
+    Notebook("row_lengths", ("leading_dimension",), beside="naive"),
+    Notebook("kernels_on_trial", ("smallest_failing_shape",), beside="shared_memory_tiles"),
+    Notebook("warps_in_waiting", ("tile_sectors",), beside="thread_tiles_1d"),
     Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),
+    Notebook("one_read_too_many", ("stray_read",), beside="vectorized_access"),
+    Notebook("warp_loops", ("owner_map", "legal_tiles"), beside="warp_tiles"),
 )
 NOTEBOOKS = (*ROAD, *SIDE_TRIPS)
 # The names of all exercises, first those of the road.

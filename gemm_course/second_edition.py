@@ -101,6 +101,8 @@ EXERCISES = {
 GONE: dict[str, str] = {
     "idle_lanes": "is told in notebook [[welcome.ipynb]]",
     "documentation_matmul": "is told in notebook [[coalesced.ipynb]], under its exercise [[coalesced]]",
+    "naive_loads": "is told in notebook [[naive.ipynb]]: a thread loads two numbers in each step along k",
+    "naive_counts": "is told in notebook [[naive.ipynb]], by the counts of one warp and one step",
 }
 
 

@@ -86,13 +86,14 @@ EXAMPLES = {
     "naive_uncoalesced": Example(
         "naive_uncoalesced",
         (32, 32, 8),
-        {"BM": 32, "BN": 8},
+        {"BM": 32, "BN": 32},
         (0, 3, 5, 9),
-        (3, 9, 14, 20),
-        "warp",
+        (1, 3, 6, 9),
+        # The notebook on naive asks how many numbers a warp reads, and in how many sectors.
+        "thread",
         "One thread makes one element. The 32 threads of a warp lie below one another in C.",
-        element=(5, 20),
-        counts_sectors=False,  # The notebook on naive asks for these counts.
+        element=(5, 6),
+        counts_sectors=False,
     ),
     "naive_coalesced": Example(
         "naive_coalesced",

@@ -24,25 +24,25 @@ BLOCK = {"BM": 32, "BN": 32}
 def row_lengths(*stages: str, on: str | None = None) -> Explorer:
     """Show how fast the naive kernels are with rows of different length, and where a warp reads A.
 
-    ``stages`` names the kernels. With several, the kernel can be chosen, and the block's shape with it.
-    ``on`` is the GPU that was measured, such as "rtx_3060". Without it, it can be chosen where there are
-    several. Raise UnknownGpu for an unknown one.
+    ``stages`` names the kernels. With one, matrices are 4096 × 4096, and this length's speed is shown alone
+    or with all others. With several, the kernel and the size of the matrices can be chosen. ``on`` is the GPU
+    that was measured, such as "rtx_3060". Without it, it can be chosen where there are several. Raise
+    UnknownGpu for an unknown one.
     """
     names = tuple(LADDER[name].name for name in stages)
     rows = _measured(named(on))
     rows = rows if len(rows) else _measured()
     lengths = sorted({int(extra) for extra in rows["extra"]})
     sizes = sorted({int(n) for n in rows["n"]})
-    padding = {
-        "n": ("matrices", [(f"{n} × {n}", n) for n in sizes], START),
-        "extra": ("floats of padding", lengths, 0),
-    }
+    blocks = [(_shape(each), each) for each in sorted(set(rows["tiles"]), key=_rows_of, reverse=True)]
+    block = {"block": ("block (rows × columns)", blocks, tiles_text(BLOCK))}
+    extra = {"extra": ("floats of padding", lengths, 0)}
     if len(names) == 1:
         bars = {"bars": ("speed of", [("this length", True), ("all lengths", False)], True)}
-        return shown(partial(draw, names[0], tiles_text(BLOCK)), on, {**padding, **bars})
-    blocks = [(_shape(each), each) for each in sorted(set(rows["tiles"]))]
-    chosen = {"stage": ("stage", names, names[0]), "block": ("block", blocks, tiles_text(BLOCK))}
-    return shown(draw, on, {**chosen, **padding})
+        return shown(partial(draw, names[0], n=START), on, {**block, **extra, **bars})
+    stage = {"stage": ("stage", names, names[0])}
+    matrices = {"n": ("matrices", [(f"{n} × {n}", n) for n in sizes], START)}
+    return shown(draw, on, {**stage, **block, **matrices, **extra})
 
 
 def draw(stage: str, block: str, n: int, extra: int, bars: bool = False, on: Place = SHIPPED) -> Picture:
@@ -72,6 +72,10 @@ def words_of_a(stage: str, block: str, leading_dimension: int) -> list[int]:
 def _shape(block: str) -> str:
     tiles = records.parse_tiles(block)
     return f"{tiles['BM']} × {tiles['BN']}"
+
+
+def _rows_of(tiles: str) -> int:
+    return records.parse_tiles(tiles)["BM"]
 
 
 @remembered

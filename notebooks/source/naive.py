@@ -1,15 +1,8 @@
 # %% [markdown]
-# # [[naive.ipynb]] · The naive kernel
+# # [[naive.ipynb]] · How fast can this kernel be?
 #
-# One thread, one element of `C`: the shortest kernel that multiplies matrices. It is right, and it uses less
-# than one percent of the machine.
-#
-# **After this notebook you can**
-# - write a matrix multiplication kernel with a guard, α and β;
-# - count what a warp asks of memory, and forecast a kernel's speed from it with pencil and paper;
-# - spot a float64 that sneaked in.
-#
-# *Time: about 30 minutes to read, 44 for the exercises. Comes from document 004, kernel v00.*
+# Here one kernel multiplies the same two matrices four times, one thread per element of C. Only the *shape*
+# of its blocks changes: rows × columns of C. Run it.
 
 # %%
 import numpy as np
@@ -18,32 +11,54 @@ from numba import cuda, float32
 from gemm_course import check, emulate, run
 from gemm_course import widgets as see
 
+rng = np.random.default_rng(0)
+A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
+for rows, columns in ((8, 32), (32, 32), (4, 64), (16, 16)):
+    done = run("naive_uncoalesced", A, B, tiles={"BM": rows, "BN": columns}, backend="emulator")
+    right = np.allclose(done.C, A @ B, atol=1e-4)
+    print(f"{rows:2} × {columns}: right: {right}, numbers read: {done.report.total('lanes', op='load'):,}")
+
 # %% [markdown]
-# ## In one picture
-#
-# The kernel at work on a small product. Look at a thread, its warp, its block, and let the steps along `k`
-# play. What does a warp read of A, what of B? Keep your answer: the hardware's comes after your kernel.
+# Four times the same work. Yet on an H200, with matrices of 4096 × 4096, **one of the four is 6.6 times as
+# fast as another.** Which is the fastest, which the slowest? Write your guess in place of the dots. An hour
+# from now you compute all four speeds with a pencil.
 
 # %%
-see.multiply("naive_uncoalesced")
+guess = {"fastest": ..., "slowest": ...}
 
 # %% [markdown]
-# ## Your kernel first
+# *Time: about 25 minutes to read, 30 for the exercises; a pause is marked.*
 #
-# A matrix multiplication kernel computes $C \leftarrow \alpha A B + \beta C$; the caller chooses α and β.
-# Two things to know:
+# And a bet for [your ladder](glossary.md#ladder), the picture at the end of each notebook: it has a place
+# for every kernel that you build. Speed is counted in TFLOPS, 10¹² additions or multiplications per second.
+# An H200 can compute 67 TFLOPS, and cuBLAS, NVIDIA's own library, reaches 51. How many will this kernel
+# reach, with blocks of 32 × 32? Write a number in place of the dots.
+
+# %%
+see.my_bet("naive", tflops=...)
+
+# %% [markdown]
+# ## Can you write it?
 #
-# - `beta = 0` must not even *read* `C`: there may be anything in it, and $0 \cdot \mathrm{NaN}$ is `NaN`.
-# - `x`, the fast index, counts **rows** here, not columns as in notebook [[welcome.ipynb]]. Document 004
-#   makes this mistake on purpose; notebook [[coalesced.ipynb]] repairs it.
+# A thread computes one element: a row of A times a column of B. Libraries offer a little more, $C
+# \leftarrow \alpha A B + \beta C$, so that a product can be scaled, and added to what C holds. Whoever
+# calls the kernel chooses α and β.
 #
-# ### Exercise [[naive]] · Write it
+# - With `beta = 0`, C must not even be *read*: there may be anything in it, and $0 \cdot \mathrm{NaN}$ is
+#   `NaN`.
+# - `cuda.grid(2)` gives x first. In notebook [[welcome.ipynb]] x counted columns. Here it counts **rows**.
+#
+# ### Exercise [[naive]] · One thread, one element
 # *core · medium · everything builds on it · 12 minutes*
 #
-# The kernel gets `(m, n, k, alpha, A, B, beta, C)`. Rows of the arrays may be longer than the matrices are
-# wide, so take the sizes from `m, n, k`. Blocks have (32, 4) threads, and **x runs over the rows**:
-# `ceil(m / 32)` × `ceil(n / 4)` blocks. Store each element of C once. The checker tries sizes that do not
-# fit, and a `C` full of NaN with `beta = 0`.
+# The kernel gets `(m, n, k, alpha, A, B, beta, C)`. A has m rows and k columns, B has k rows and n columns.
+#
+# - Take the sizes from `m, n, k`, not from `.shape`: in memory, rows may be longer than the matrix is wide.
+# - It is launched with blocks of 32 × 32 threads, `ceil(m / 32)` × `ceil(n / 32)` of them, x along the
+#   rows.
+# - Start the sum at `float32(0)`, and store each element of C once.
+# - The checker tries sizes that do not fit the blocks, a C full of NaN with `beta = 0`, and `k = 0`, where
+#   A · B is all zeros.
 
 
 # %% id="ex-naive"
@@ -65,110 +80,67 @@ def naive(m, n, k, alpha, A, B, beta, C):
 check.naive(naive)
 
 # %% [markdown]
-# And here is the course's own, document 004's v00:
+# The course's kernel of this notebook is `naive_uncoalesced`, v00 of document 004. (The *documents* are
+# five texts that the course started from.) It has `while` and `u32` for the compiler's sake. Compare it
+# with yours.
 
 # %% tags=["listing"]
 see.fold(see.source("naive_uncoalesced"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# A block makes `BM` × `BN` of C, 32 × 32 by default. (Yours has 32 × 4, the first picture 32 × 8; a warp
-# makes the same 32 × 1 in all three.) `u32(...)`, from `lockstep.intrinsics`, and `while`
-# instead of `for` are there for the compiler; your kernel needs neither.
-#
-# `run` launches a stage, or your kernel if you say how many blocks and threads. It uses the GPU if there is
-# one, the emulator if not, and returns `C`:
-
-# %%
-rng = np.random.default_rng(0)
-A, B = rng.standard_normal((70, 50), np.float32), rng.standard_normal((50, 60), np.float32)
-result = run("naive_uncoalesced", A, B)
-np.abs(result.C - A @ B).max()
+# Now launch yours. `run` does it on a GPU if there is one, else on the emulator. C gets 70 rows and 60
+# columns: how many blocks of 32 × 32 does it take in each direction?
 
 # %% id="own-run"
+A, B = rng.standard_normal((70, 50), np.float32), rng.standard_normal((50, 60), np.float32)
 ### BEGIN SOLUTION
-np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()
+np.abs(run(naive[(3, 2), (32, 32)], A, B).C - A @ B).max()
 ### STUB
-# # np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()  # yours: take the first # away
+# # Take the first # of the next line away, and put numbers in place of the question marks.
+# # np.abs(run(naive[(?, ?), (32, 32)], A, B).C - A @ B).max()
 ### END SOLUTION
 
 # %% [markdown]
-# Not zero, and that is fine: both are float32 sums of 50 products, but rounded at different points. So we
-# compare with a [tolerance](glossary.md#tolerance), never with `==`. If yours prints `nan`, some elements
-# were never stored: look at the numbers of blocks. Or [[naive]] is still empty.
+# The difference from NumPy is tiny, but not zero. (`nan` would mean that some elements were never stored.)
+# Both add 50 products in float32, and round at different points. So results are compared with a
+# [tolerance](glossary.md#tolerance), never with `==`.
 #
-# ## One request
+# Here is the kernel at work, seen from one of its threads. In a step along k it reads a number of A and one
+# of B. How many *different* numbers do the 32 threads of a warp read in that step? Say it, then set *look
+# at* to *warp*.
+
+# %%
+see.multiply("naive_uncoalesced")
+
+# %% [markdown]
+# **What we know now:** in each step along k a warp reads 32 numbers of A, one below the other, and one
+# number of B.
 #
-# When a warp executes `A[row, p]`, all its lanes ask at once: one **request**. The hardware finds out which
-# sectors the 32 addresses lie in, and moves those, whole. Lanes that want the same sector share it.
+# ## What does a warp ask memory for?
 #
-# In a block of 32 × 32, lane 0 has row 0, lane 1 row 1, ..., and all have the same `p`: 32 elements one above
-# the other.
+# When a warp executes `A[row, p]`, its 32 lanes ask together: that is one **request**. What it touches are
+# whole **sectors** of 32 bytes, 8 floats each. Lanes that want the same sector share it.
 
 # %%
 see.predict("naive.moved")
 
 # %% [markdown]
-# And how many sectors has the load of B? The store of C? Write both down, then look: the lanes on the left,
-# the memory on the right. The slider adds four lanes at a time; the hardware takes all 32 together. (The
-# matrices have 256 columns; 8 of A are drawn.)
+# And how many sectors does the load of B touch? And the store of C? Write both numbers down. Then follow
+# the lanes, four at a time. (The hardware takes all 32 together; this matrix is 256 columns wide.)
 
 # %%
 see.fold(lambda: see.warp_and_memory("naive_uncoalesced", blocks=False))
 
 # %% [markdown] tags=["thought"]
-# - **A**: every lane in a sector of its own. It touches 1024 bytes, and uses 128.
-# - **B**: all lanes read the *same* element. One sector, handed to all: a **broadcast**.
-# - **C**: like A, when the result is stored.
-
-# %% [markdown]
-# ## Two counts: sectors and wavefronts
-#
-# All loads go through **L1**, the cache of the multiprocessor. Keep two counts apart:
-#
-# - **Sectors**: what a request touches. What L1 does not have must come from further away.
-# - **Wavefronts**: the deliveries that L1 makes for it, one per clock. That is the **work of L1**.
-#
-# A float's **place** is its position in its line, 0 to 31. One delivery serves every place, each with one
-# float, for all lanes that want it. Floats at the same place of different lines take turns: 16 at place 0 and
-# 16 at place 5 take 16 wavefronts. Floats side by side have places of their own: 1 wavefront.
-#
-# ```text
-# place    0    1    2   ...   31
-# row 0   [A]   .    .          .    Rows of 4096 floats are 128 whole lines.
-# row 1   [A]   .    .          .    So all 32 floats of A have the same place: 32 wavefronts.
-# row 2   [A]   .    .          .    B is one float: 1 wavefront.
-# ```
-#
-# So both counts are 33 for a step along `k`. *Longer rows*, below, takes them apart.
-#
-# > **Isn't the sector of A there already, from the step before?** Nearly always: the next float lies beside
-# > the last one, and the 32 warps of a block read the same 32 rows. In the profile L1 has 99 % of the sectors
-# > already. That saves trips, but not one wavefront: L1 delivers again.
-#
-# ### Exercise [[naive_loads]] · How many loads?
-# *core · easy · 4 minutes*
-#
-# How many elements of A and B does the whole launch load, with `beta = 0`? A load by each of two threads
-# counts twice.
-
-
-# %% id="ex-naive_loads"
-def loads(m, n, k):
-    ### BEGIN SOLUTION
-    return 2 * m * n * k
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-check.naive_loads(loads)
+# - **B**: all lanes want the *same* float. It is touched once and handed to all: a **broadcast**, 1 sector.
+# - **C**: like A, every lane in a row of its own: 32 sectors.
 
 # %% [markdown]
 # ### Exercise [[naive_sectors]] · Another block
 # *core · medium · 6 minutes*
 #
-# `naive_uncoalesced` again, but with blocks of 8 × 32 threads: 8 along x, 32 along y. Rows are aligned to
-# sectors. Which rows and columns does a warp have now, and how many sectors does **one request** touch: a
+# The same kernel with blocks of 8 × 32: 8 threads along x, 32 along y. Each row begins where a sector
+# begins. Which rows and columns of C does a warp have now? How many sectors does **one request** touch: a
 # load of A, a load of B, the store of C?
 
 # %% id="ex-naive_sectors"
@@ -179,20 +151,65 @@ check.naive_sectors(A=8, B=1, C=8)
 ### END SOLUTION
 
 # %% [markdown]
+# Now the requests of *your* kernel. Take the `#` away, and set the block to (8, 32). Then find the block
+# whose request for A touches fewest sectors.
+
+# %% id="own-lanes"
+### BEGIN SOLUTION
+see.warp_and_memory(naive)
+### STUB
+# # see.warp_and_memory(naive)
+### END SOLUTION
+
+# %% [markdown]
+# **What we know now:** lanes one below the other touch a sector each. Lanes that want the same float, or
+# neighbours in a row, share sectors.
+#
+# ## Do sectors tell the time?
+#
+# An experiment on an H200. The kernel stays as it is, in blocks of 32 × 32. Only in memory every row of A,
+# B and C gets 16 floats longer. Nobody reads these: they are **padding**. So every lane still touches a
+# sector of its own in A, and a step of a warp still 33.
+
+# %%
+see.predict("naive.padding")
+
+# %% [markdown]
+# So something else takes the time. All loads go through **L1**, the cache of an SM. It works on lines of
+# 128 bytes, 32 floats. Call a float's position in its line its **place**, 0 to 31.
+#
+# In a clock, L1 takes one float from each place, and hands it to all lanes that want it. That is a
+# **wavefront**. Floats at the same place of different lines have to queue.
+#
+# The picture shows such a queue. At the top are the lines of memory that a warp touches, below them the 32
+# places. Move the padding. Before you choose 8 and 24: how long will the longest queue be? Then set the
+# padding back to 0, and try the other reads.
+
+# %%
+see.queue()
+
+# %% [markdown] tags=["thought"]
+# 4096 floats are 128 whole lines, so without padding all 32 floats of a column have place 0. With 16, rows
+# begin at place 0 or 16: two queues of 16. With 8, at 0, 8, 16 or 24; with 24, at the same four in another
+# order: four queues of 8. With 32, each row moves by a whole line, and nothing changes.
+
+# %% [markdown]
+# That explains the experiment: 32 + 1 wavefronts for A and B became 16 + 1. (A sector that was read once
+# stays in L1 for a while: there it is found in 99 % of the cases. But found is not yet delivered.)
+#
 # ### Exercise [[l1_queue]] · The queue
 # *core · medium · the same rule returns with shared memory · 8 minutes*
 #
-# Write `wavefronts(addresses)`: from a list of 32 byte addresses, one float of 4 bytes for each lane, to the
-# number of deliveries that L1 needs.
+# Write `wavefronts(addresses)`: from a list of 32 byte addresses, one float of 4 bytes for each lane, to
+# the number of wavefronts, the deliveries that L1 needs.
 #
-# - A line has 128 bytes, and each delivery takes at most one float from each of its 32 places. Floats at one
+# - A line has 128 bytes. Each delivery takes at most one float from each of its 32 places. Floats at one
 #   place queue up, whatever line they are in. All lanes that want the same float get it at once.
 # - `[4 * lane for lane in range(32)]`: 32 neighbours, each at a place of its own. **1 delivery.**
 # - `[16384 * (lane // 2) for lane in range(32)]`: rows of 4096 floats, two lanes for each row. 16 different
 #   floats, all at place 0. **16 deliveries.**
 #
-# Lanes may ask in any order. (L1 also needs time for each line, which this rule leaves out. *Longer rows*
-# shows when that counts; the checker asks only where the longest queue decides.)
+# Lanes may ask in any order.
 
 
 # %% id="ex-l1_queue"
@@ -209,227 +226,193 @@ def wavefronts(addresses):
 check.l1_queue(wavefronts)
 
 # %% [markdown]
-# ## Pencil and paper
+# **What we know now:** sectors tell what is touched. The work of L1 is counted in wavefronts: the longest
+# queue at a place.
 #
-# How fast *can* this kernel be, if L1 never pauses? A warp's step is 32 multiply-adds, 64 FLOP, and takes
-# L1 a clock per wavefront. An H200 has 132 multiprocessors and 1.98 · 10⁹ clocks per second:
+# *A good place for a pause. About 20 minutes are left.*
+#
+# ## Can a pencil tell the speed?
+#
+# How fast *can* the kernel be, if L1 never pauses? A warp's step is 32 multiply-adds, two operations each:
+# 64 FLOP. It takes L1 one clock per wavefront. An H200 has 132 SMs, each with an L1, and 1.98 · 10⁹ clocks
+# per second:
 #
 # $$132 \cdot 1.98 \cdot 10^9 \cdot \frac{64}{\text{wavefronts per step}} =
 # \frac{16.7\ \text{TFLOPS}}{\text{wavefronts per step}}$$
 #
-# Forecast these blocks of x × y threads; x counts rows. How many rows of A has a warp? B's columns lie
-# side by side. Write three numbers before you open the measurements.
+# This is a **roof**: the most that one part allows. No kernel beats it. Whether a kernel reaches it, only a
+# measurement tells.
+#
+# Now the four blocks of the opening, with rows of 4096 floats. How many rows of A does a warp read in a
+# step, and how many neighbours of B? Write three numbers: wavefronts for A and B together.
 
 # %% id="forecast"
 ### BEGIN SOLUTION
-wavefronts = {"32 × 32": 33, "16 × 16": 17, "8 × 32": 9, "4 × 64": 5}
+per_step = {"32 × 32": 33, "16 × 16": 17, "8 × 32": 9, "4 × 64": 5}
 ### STUB
-# wavefronts = {"32 × 32": 33, "16 × 16": None, "8 × 32": None, "4 × 64": None}  # for A and B together
+# per_step = {"32 × 32": 33, "16 × 16": None, "8 × 32": None, "4 × 64": None}
 ### END SOLUTION
-{block: round(16.7 / each, 2) for block, each in wavefronts.items() if each}
+{block: f"{16.7 / each:.2f} TFLOPS" for block, each in per_step.items() if each}
 
 # %% [markdown]
-# Rows of 256 floats are whole lines, so here both counts agree: check your forecasts against the sectors that
-# *your* kernel touches. Take the `#` away, and choose the blocks.
+# Let your `wavefronts` of [[l1_queue]] check the pencil. (If yours has not passed, run the one under
+# *Solution* there.) In a block of `rows` × `columns`, lane l computes row `l % rows` and column `l // rows`
+# of C. Write the 32 addresses that a warp loads of A at p = 0, and those that it loads of B. A row has
+# 16,384 bytes, and each array begins at address 0.
 
-# %% id="own-lanes"
-### BEGIN SOLUTION
-see.warp_and_memory(naive)
-### STUB
-# # see.warp_and_memory(naive)
-### END SOLUTION
+
+# %% id="own-forecast"
+def wavefronts_of(rows, columns):
+    ### BEGIN SOLUTION
+    of_a = [16384 * (lane % rows) for lane in range(32)]
+    of_b = [4 * (lane // rows) for lane in range(32)]
+    ### STUB
+    # of_a = None
+    # of_b = None
+    ### END SOLUTION
+    return wavefronts(of_a) + wavefronts(of_b) if of_a and of_b else None
+
+
+{
+    f"{rows} × {columns}": wavefronts_of(rows, columns)
+    for rows, columns in ((32, 32), (16, 16), (8, 32), (4, 64))
+}
+
+# %% [markdown]
+# Your forecasts stand there. Your guess was:
+
+# %%
+guess
+
+# %% [markdown]
+# Open what the H200 did:
 
 # %% [markdown] tags=["thought"]
-# | block | rows, columns of a warp | wavefronts | forecast | measured, TFLOPS |
+# | block | rows, columns of a warp | wavefronts | your roof | measured, TFLOPS |
 # |---|---|---|---|---|
 # | 32 × 32 | 32, 1 | 32 + 1 = 33 | 0.51 | 0.50 |
 # | 16 × 16 | 16, 2 | 16 + 1 = 17 | 0.98 | 0.97 |
-# | 8 × 32 | 8, 4 | 8 + 1 = 9 | 1.86 | 1.85 |
-# | 4 × 64 | 4, 8 | 4 + 1 = 5 | 3.34 | 3.31 |
+# | 8 × 32 | 8, 4 | 8 + 1 = 9 | 1.9 | 1.9 |
+# | 4 × 64 | 4, 8 | 4 + 1 = 5 | 3.3 | 3.3 |
 #
-# None is off by more than 2 percent. Changing only the block's shape makes the kernel 6.6 times as fast.
+# None is off by more than 2 %. And 33 / 5 is the 6.6 of the opening.
 
 # %% [markdown]
-# ## What limits it now?
+# (Measure one kernel twice, and the two speeds differ by 1 or 2 %. That is **noise**. In this course a
+# difference of that size means nothing, unless the text says so.)
 #
-# Every notebook asks this. The answer comes from NVIDIA's profiler, Nsight Compute, which watched the kernel
-# (32 × 32 again) on an H200: in how many clocks was each part busy? L1 leads with 99 %.
+# **What we know now:** this kernel runs as fast as L1 can deliver: 16.7 TFLOPS, divided by the wavefronts
+# of a step.
 
-# %%
-see.predict("naive.busy")
-
-# %%
-see.fold(lambda: see.limits("naive_uncoalesced"))
-
-# %% [markdown] tags=["answer"]
-# L1 works without a pause, and all else waits for it: three quarters of the time, a warp waits merely for
-# room in the queue to global memory, which L1 serves. (An **issue slot** is one clock of a scheduler, room
-# for one instruction. **Integer units** compute addresses. Multiply-add units help them: the products
-# alone would be 1 %, not 2.)
+# %% [markdown] id="side-row_lengths"
+# Side trip, 25 minutes: 16 floats of padding nearly doubled the speed. [Which padding is
+# best?](row_lengths.ipynb) It leads back to this line.
 
 # %% [markdown]
-# ## Longer rows
+# ## What does a `0.0` cost?
 #
-# Leave the kernel and its block alone. Only make every row longer in memory: some floats of **padding** at
-# its end, which nobody reads. Each lane still has a sector of its own.
-
-# %%
-see.predict("naive.padding")
-
-# %% [markdown]
-# Now hunt: **Which paddings up to 8 does your rule call best? Which one is fastest? Which two, of all but 0,
-# change nothing?** The picture below is your map, its lower half; the steps get longer to the right. Open it
-# now, choose one padding after the other, and set *speed of* to *all lengths* last.
-
-# %%
-see.fold(lambda: see.row_lengths("naive_uncoalesced"))
-
-# %% [markdown] tags=["thought"]
-# By the rule, 1, 3, 5 and 7 are equally good: each float has a place of its own, so 1 + 1 wavefronts and 8.4
-# TFLOPS. **One float** is the fastest, and 3.3 times as fast as none; but that is 1.62 TFLOPS. 7 reach 1.44.
-# With 32 and 64, rows move by whole lines, and the places stay.
-#
-# So what did the profiler count? Per step of a warp, with square matrices, 2048 and as many floats more as
-# the table says:
-#
-# | floats of padding | lanes at one place | wavefronts | clocks |
-# |---|---|---|---|
-# | 0 | 32 | 33.0 | 34.4 |
-# | 16 | 16 | 17.0 | 18.0 |
-# | 8 | 8 | 9.2 | 11.4 |
-# | 1 | 1 | 3.0 | 10.2 |
-#
-# With 16 or 32 lanes at a place, wavefronts are the time. With fewer, these 32 × 32 blocks stay above 10
-# clocks, whatever the wavefronts.
-
-# %% [markdown]
-# **And other blocks?** Take one float of padding, and 16 × 16, then 4 × 64 in place of 32 × 32. By the rule
-# all three have 1 + 1 wavefronts. What changes is the rows of a warp. Guess: do they take as many clocks?
-
-# %% [markdown] tags=["thought"]
-# No. With one float of padding and n = 2048:
-#
-# | block | rows of a warp | clocks per step | 2 + rows / 4 |
-# |---|---|---|---|
-# | 32 × 32 | 32 | 10.3 | 10 |
-# | 16 × 16 | 16 | 6.2 | 6 |
-# | 4 × 64 | 4 | 3.0 | 3 |
-# | 2 × 128 | 2 | 2.6 | 2.5 |
-#
-# A quarter of a clock per row. This is L1's second limit: it [looks up four lines in a
-# clock](https://forums.developer.nvidia.com/t/pascal-l1-cache/49571/14), so 32 rows take 8. A forecast from
-# one limit is a **roof**: no kernel beats it, and another may lie below.
-
-# %% [markdown]
-# So the slow rows were an accident of the size: multiples of 32 floats are the worst, and 4096 is one.
-# Notebook [[coalesced.ipynb]] gains more, for rows of any length.
-#
-# ---
-# ## A trap in the types
-#
-# ### Exercise [[no_float64]] · The hidden float64
-# *core · medium · easily missed · 8 minutes*
-#
-# This kernel gives the right numbers. Yet the emulator has something to say:
+# This is the matrix multiplication that Numba's manual shows. x counts rows in it, as in yours.
 
 
 # %%
 @cuda.jit
-def lean(m, n, k, alpha, A, B, beta, C):
-    row, col = cuda.grid(2)
-    if row < m and col < n:
-        acc = 0.0
-        for p in range(k):
-            acc += A[row, p] * B[p, col]
-        C[row, col] = 1.0 * alpha * acc + beta * C[row, col] if beta != 0 else 1.0 * alpha * acc
+def matmul(A, B, C):
+    i, j = cuda.grid(2)
+    if i < C.shape[0] and j < C.shape[1]:
+        tmp = 0.0
+        for k in range(A.shape[1]):
+            tmp += A[i, k] * B[k, j]
+        C[i, j] = tmp
 
 
-# %%
 a, b, c = (np.ones((32, 32), np.float32) for _ in range(3))
-report = emulate(lean, (1, 8), (32, 4), 32, 32, 32, np.float32(1), a, b, np.float32(0), c)
-report.arithmetic
+report = emulate(matmul, (1, 1), (32, 32), a, b, c)
 
 # %% [markdown]
-# *lanes* are operations: line 7 makes 32 768 = 32³ additions in float64. Numba gives a literal such as `0.0`
-# the type float64, and float64 with float32 is float64.
+# It is right. But Numba gives a number such as `0.0` the type float64, with 64 bits. And float64 with
+# float32 gives float64.
+
+# %%
+see.predict("naive.float64")
+
+# %% [markdown]
+# What the emulator counted, line by line (*lanes* are operations here):
+
+# %%
+see.fold(report.arithmetic, first="Choose your answer first, then open this.")
+
+# %% [markdown]
+# An H200 computes float64 at half the speed of float32, many other GPUs at a 64th. In this kernel the
+# arithmetic waits for L1 anyway. In later kernels it does not.
 #
-# An H200 does float64 at half the speed of float32; many consumer cards at a 64th. (Here the arithmetic waits
-# for L1 anyway; in later notebooks it does not.) Write it again without float64, to be launched as in
-# [[naive]].
+# ### Exercise [[no_float64]] · Repair the manual
+# *core · easy · 4 minutes*
+#
+# Change one line, so that nothing is computed in float64, and take the cell's last assignment away. The
+# kernel is launched as in [[naive]], with k = 0 as well.
 
 
 # %% id="ex-no_float64"
 @cuda.jit
-def lean(m, n, k, alpha, A, B, beta, C):
-    ### BEGIN SOLUTION
-    row, col = cuda.grid(2)
-    if row < m and col < n:
-        acc = float32(0)
-        for p in range(k):
-            acc += A[row, p] * B[p, col]
-        C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-    ### STUB
-    # pass  # copy the kernel above and fix it
-    ### END SOLUTION
+def matmul(A, B, C):
+    i, j = cuda.grid(2)
+    if i < C.shape[0] and j < C.shape[1]:
+        ### BEGIN SOLUTION
+        tmp = float32(0)
+        ### STUB
+        # tmp = 0.0
+        ### END SOLUTION
+        for k in range(A.shape[1]):
+            tmp += A[i, k] * B[k, j]
+        C[i, j] = tmp
 
 
-check.no_float64(lean)
+### BEGIN SOLUTION
+### STUB
+# matmul = None  # change one line of the kernel above, then take this line away
+### END SOLUTION
 
-# %% [markdown]
-# ---
-# ## Count it three ways
-#
-# ### Exercise [[naive_counts]] · The formulas
-# *core · medium · 6 minutes*
-#
-# How many load **requests** do all warps of `naive_uncoalesced` make for A and B, and how many **sectors** do
-# these requests touch? Blocks of 32 × 32; m and n are multiples of 32, rows are aligned to sectors.
-
-
-# %% id="ex-naive_counts"
-def load_counts(m, n, k):
-    ### BEGIN SOLUTION
-    return 2 * m * n * k // 32, 33 * m * n * k // 32
-    ### STUB
-    # return None  # (requests, sectors)
-    ### END SOLUTION
-
-
-check.naive_counts(load_counts)
+check.no_float64(matmul)
 
 # %% [markdown]
-# Your formulas beside two other counts. **The emulator** counts what the source asks for. **The hardware**
-# has counters of its own, read with Nsight Compute and kept in `data/`. (*Global* memory holds A, B
-# and C.)
+# **What we know now:** one number without a type turns every sum into float64, and no result shows it.
+#
+# ## What stops it now?
+#
+# The pencil says L1. Does the hardware agree? NVIDIA's profiler, Nsight Compute, watched the kernel on an
+# H200, in blocks of 32 × 32. L1 was busy in 99 % of the clocks.
 
 # %%
-size = (1024, 1024, 1024)
-counted = load_counts(*size)
-requests, sectors = counted if np.size(counted) == 2 else (None, None)
-see.counts("naive_uncoalesced", size, global_load_requests=requests, global_load_sectors=sectors)
+see.predict("naive.busy")
 
 # %% [markdown]
-# Where all three agree, your counts are right. From notebook [[shared_memory_tiles.ipynb]] on the compiler
-# changes the source, and they will not always agree.
-
-# %% [markdown]
-# ---
-# ## Quiz
+# The picture has every part. An *issue slot* is room for one instruction in one clock; *integer units*
+# compute addresses. L1 is one unit with *shared memory*, which comes in notebook
+# [[shared_memory_tiles.ipynb]], as *Tensor Cores* come later still. The *queue to global memory* is the
+# line in front of L1.
 
 # %%
-see.quiz("naive")
+see.fold(lambda: see.limits("naive_uncoalesced"), first="Choose your answer first, then open this.")
 
 # %% [markdown]
-# ## Recap
+# Busy is not yet the limit. **A limit shows when you take its work away.** You did: from 33 wavefronts to
+# 5, with the same instructions, the kernel got 6.6 times as fast.
 #
-# - You wrote a kernel with a guard, α and β.
-# - You counted **sectors**: 32 for lanes down a column, 1 for a broadcast.
-# - You counted **wavefronts**, the work of L1: floats at the same place of their lines take turns.
-# - You forecast speeds, 16.7 TFLOPS / wavefronts. The profiler agrees: L1 is busy 99 % of the time.
-# - You gained a factor of three by one float of padding, and found another limit below the wavefront roof.
-# - You drove out a float64: `0.` is one.
+# ## What have you made?
 #
-# **Next:** coalescing. It changes which thread takes which element, and nothing else.
+# Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
+
+# %% [markdown] tags=["thought"]
+# - **I made** a matrix multiplication with one thread per element, a guard, α and β.
+# - **It reached** 0.50 TFLOPS on an H200 in blocks of 32 × 32: less than 1 % of what the H200 can compute.
+# - **What stops it now** is L1: 33 wavefronts for a step, 32 of them for one column of A. Notebook
+#   [[coalesced.ipynb]] changes which thread takes which element, and nothing else.
 
 # %%
 see.my_ladder()
+
+# %% [markdown]
+# ## Three questions about other kernels
+
+# %%
+see.quiz("naive")

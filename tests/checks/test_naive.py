@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from gemm_course import check
@@ -59,3 +60,30 @@ def test_a_refusal_can_be_repeated_and_says_where_the_queue_is():
     assert "`wavefronts([4 * lane for lane in range(32)])` gives 7, right is 1" in where
     where = check.l1_queue(lambda addresses: len({address // 128 for address in addresses})).where
     assert "[4 * lane + 20 for" in where and "one float waits" in where
+
+
+def test_rows_start_at_sectors_and_are_no_longer_than_that_takes():
+    def padded(multiple):
+        return check.leading_dimension(lambda B: np.pad(B, ((0, 0), (0, -B.shape[1] % multiple))))
+
+    assert padded(8).passed and "4 sectors instead of 4.88" in padded(8).message
+    assert "document 004" in padded(16).message and "a whole line" in padded(32).message
+    assert not padded(16).passed and not padded(32).passed
+
+
+def test_a_view_of_the_wide_array_is_as_good():
+    def padded(B):
+        wide = np.zeros((B.shape[0], B.shape[1] + -B.shape[1] % 8), np.float32)
+        wide[:, : B.shape[1]] = B
+        return wide[:, : B.shape[1]]
+
+    verdict = check.leading_dimension(padded)
+    assert verdict.passed and "become 336 long" in verdict.message and "4 sectors instead" in verdict.message
+
+
+def test_an_exception_in_the_learners_function_is_a_refusal_with_its_line():
+    def padded(B):
+        return np.zeros(B.shap)
+
+    verdict = check.leading_dimension(padded)
+    assert not verdict.passed and "AttributeError" in verdict.message and "B.shap" in verdict.where

@@ -1,4 +1,4 @@
-"""Figures in the text of notebooks 00 and 01, held to the records and tables that they come from."""
+"""Figures in the text of notebook 00, held to the records and tables that they come from."""
 
 import ast
 import linecache
@@ -10,13 +10,10 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import emulate, records, road
-from gemm_course.checks.engines import Problem
 from gemm_course.kernels import LADDER
 from gemm_course.model.gpus import GPUS
-from gemm_course.profiles import recorded
-from gemm_course.profiles.verdict import of_active_clocks
 from gemm_course.widgets import _quiz
-from tests.notebooks.builder import ROOT, builder, source_of
+from tests.notebooks.builder import builder, source_of
 
 H200 = GPUS["H200"]
 
@@ -101,113 +98,3 @@ def _shown(source: str, known: dict):
     space = dict(known)
     exec(compile(ast.Module(before, []), name, "exec"), space)
     return eval(compile(ast.Expression(last.value), name, "eval"), space)
-
-
-# ---- 01 --------------------------------------------------------------------------------------------------
-
-SQUARE = "BM=32 BN=32"
-ROOF = H200.multiprocessors * H200.clock_mhz * 1e6 * 64 / 1e12  # at one wavefront per step
-
-
-def profile(stage: str, size: int = 4096, tiles: str = SQUARE):
-    rows = records.profiles().set_index(["stage", "m", "tiles"])
-    return rows.loc[(stage, size, tiles)]
-
-
-def per_step(row, what: float) -> float:
-    """A count of an SM, per warp and step along k, of which each has one load of A and one of B."""
-    return what / (row.global_load_requests / 2 / H200.multiprocessors)
-
-
-def wavefronts(row) -> float:
-    return per_step(row, row.l1_data / 100 * row.clocks)
-
-
-def speed(stage: str, extra: int, size: int = 4096, tiles: str = SQUARE) -> float:
-    rows = records.row_lengths().set_index(["stage", "n", "tiles", "leading_dimension"])["tflops"]
-    return rows[stage, size, tiles, size + extra]
-
-
-def test_what_limits_the_naive_kernel():
-    text, row = text_of("naive"), profile("naive_uncoalesced")
-    assert f"In the profile L1 has {int(row.l1_hits)} % of the sectors" in text
-    assert "L1 leads with 99 %" in text and "L1 is busy 99 % of the" in text
-    assert round(100 * of_active_clocks(row, "l1_data")) == 99
-    assert recorded("naive_uncoalesced").waits["queue to global memory"] == pytest.approx(0.75, abs=0.03)
-
-
-def test_the_guess_at_the_issue_slots_of_the_naive_kernel():
-    row = profile("naive_uncoalesced")
-    assert round(row.issue_slots) == 6 and round(8 / (4 * 33) * 100) == 6
-    assert per_step(row, row.warp_instructions / H200.multiprocessors) == pytest.approx(8, abs=0.5)
-    assert per_step(row, row.clocks) == pytest.approx(33, abs=1)
-
-
-def test_the_forecasts_of_four_blocks():
-    text, timed = text_of("naive"), records.sweep().set_index(["stage", "tiles"])["tflops"]
-    most = H200.multiprocessors * H200.clock_mhz * 1e6 * 64 / 1e12
-    assert f"{most:.1f}\\ \\text{{TFLOPS}}" in text and f"{most:.1f} TFLOPS / wavefronts" in text
-    for rows, columns in ((32, 32), (16, 16), (8, 32), (4, 64)):
-        speed, forecast = timed["naive_uncoalesced", f"BM={rows} BN={columns}"], 16.7 / (rows + 1)
-        cells = f"{rows}, {32 // rows} | {rows} + 1 = {rows + 1} | {forecast:.2f} | {speed:.2f}"
-        assert f"| {rows} × {columns} | {cells} |" in text, cells
-        assert 0 < forecast / speed - 1 < 0.02
-
-
-def test_the_story_of_the_padding():
-    text = text_of("naive")
-    plain, one, sixteen = (speed("naive_uncoalesced", extra) for extra in (0, 1, 16))
-    seven = speed("naive_uncoalesced", 7)
-    assert (
-        f"{one / plain:.1f} times as fast as none; but that is {one:.2f} TFLOPS. 7 reach {seven:.2f}." in text
-    )
-    assert "so 1 + 1 wavefronts and 8.4 TFLOPS" in text and round(16.7 / 2 + 0.001, 1) == 8.4
-    assert round(sixteen / plain, 1) == 1.8  # in the question 01.padding
-    rows = records.row_lengths().query("stage == 'naive_uncoalesced' and n == 4096 and tiles == @SQUARE")
-    by_extra = rows.set_index(rows["leading_dimension"] - 4096)["tflops"]
-    assert by_extra.idxmax() == 1
-    assert set(by_extra[by_extra < 1.02 * plain].index) == {0, 32, 64}
-    for extra in (0, 16, 8, 1):
-        row = profile("naive_uncoalesced", 2048 + extra)
-        lanes = 32 if extra == 0 else extra
-        cells = f"| {extra} | {lanes} | {wavefronts(row):.1f} | {per_step(row, row.clocks):.1f} |"
-        assert cells in text, cells
-
-
-def test_with_few_lanes_at_a_place_the_wavefronts_are_not_the_limit():
-    rows = [profile("naive_uncoalesced", 2048 + extra) for extra in (4, 2, 1)]
-    said = "With fewer, these 32 × 32 blocks stay above 10 clocks, whatever the wavefronts."
-    assert said in re.sub(" +", " ", text_of("naive"))
-    assert (round(rows[-1].l1_data), round(rows[0].l1_data)) == (30, 49)
-    assert all(10 <= per_step(row, row.clocks) < 11.5 for row in rows)
-    busy = records.columns.PROFILE_BUSY
-    assert all(max(row[part] for part in busy) == row.l1_data for row in rows)
-
-
-def test_with_every_float_at_a_place_of_its_own_the_clocks_follow_the_rows_of_a_warp():
-    text = text_of("naive")
-    for rows, columns, most_off in ((32, 32, 0.04), (16, 16, 0.03), (4, 64, 0.01), (2, 128, 0.06)):
-        tiles, fit = f"BM={rows} BN={columns}", 2 + rows / 4
-        clocks = ROOF / speed("naive_uncoalesced", 1, 2048, tiles)
-        assert f"| {rows} × {columns} | {rows} | {clocks:.1f} | {fit:g} |" in text
-        assert abs(clocks / fit - 1) < most_off
-        larger = ROOF / speed("naive_uncoalesced", 1, 4096, tiles)
-        assert abs(larger / fit - 1) < 0.14  # the same order with n = 4096, less close for few rows
-
-
-def test_the_products_alone_would_keep_the_multiply_add_units_busy_one_percent():
-    row = profile("naive_uncoalesced")
-    assert "the products alone would be 1 %, not 2" in re.sub(" +", " ", text_of("naive"))
-    assert round(row.fma_pipe) == 2 and round(100 / (4 * 33)) == 1
-
-
-def test_the_tolerance_that_the_glossary_states():
-    q = Problem(2, 3, 5, alpha=1, beta=0)
-    assert (q.k + 4) * 2**-23 * (abs(q.A) @ abs(q.B)) == pytest.approx(q.tolerance)
-    assert "(k + 4) · 2⁻²³ times" in (ROOT / "notebooks" / "glossary.md").read_text("utf-8")
-
-
-def test_the_block_of_4_by_64():
-    rows = records.sweep().set_index(["stage", "tiles"])["tflops"]
-    block, square = (rows["naive_uncoalesced", tiles] for tiles in ("BM=4 BN=64", SQUARE))
-    assert f"makes the kernel {block / square:.1f} times as fast" in re.sub(" +", " ", text_of("naive"))

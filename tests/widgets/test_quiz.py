@@ -34,7 +34,7 @@ def test_one_answer_is_right_and_every_choice_has_its_own_reply(notebook, name, 
 
 
 def test_later_quizzes_come_back_to_earlier_chapters():
-    for notebook in NOTEBOOKS[1:]:
+    for notebook in NOTEBOOKS[2:]:  # 01 has only 00 behind it.
         assert any("(From notebook" in q["text"] for q in _quiz.questions(notebook).values())
 
 

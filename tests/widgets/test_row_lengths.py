@@ -57,10 +57,12 @@ def test_the_picture_says_what_it_shows():
     assert "one float, for all lanes" in draw("naive_coalesced", SQUARE, 2048, 0).alt
 
 
-def test_one_stage_needs_no_choice_of_stage_or_block():
+def test_one_stage_needs_no_choice_of_stage_or_size():
     one, two = (
         _row_lengths.row_lengths.__wrapped__(*names)
         for names in (["naive_uncoalesced"], ["naive_uncoalesced", "naive_coalesced"])
     )
-    assert [control.name for control in one.controls.all] == ["n", "extra", "bars"]
+    assert [control.name for control in one.controls.all] == ["block", "extra", "bars"]
     assert [control.name for control in two.controls.all] == ["stage", "block", "n", "extra"]
+    blocks = next(iter(one.controls.all)).options
+    assert [label for label, _ in blocks] == ["32 × 32", "16 × 16", "4 × 64", "2 × 128"]

@@ -1,6 +1,6 @@
 """Wrong answers that people really give to the exercises of `naive`."""
 
-from tests.wrong_solutions.altering import altered, passing, returning
+from tests.wrong_solutions.altering import altered, passing
 
 WRONG = {}
 
@@ -160,25 +160,6 @@ WRONG["naive"] = altered(
     },
 )
 
-# ---- naive_loads -------------------------------------------------------------------------------------------
-
-WRONG["naive_loads"] = returning(
-    "naive_loads",
-    {
-        "of_one_thread": ("one thread loads", "2 * k"),
-        "of_one_matrix": ("A alone", "m * n * k"),
-        "c_counted_in": ("counts C too", "2 * m * n * k + m * n"),
-        "in_bytes": ("Those are bytes", "8 * m * n * k"),
-        "each_element_once": ("each thread issues its own loads", "m * k + k * n"),
-        "one_step": ("The loop has k steps", "2 * m * n"),
-        "requests": ("warps' requests", "2 * m * n * k // 32"),
-        "sectors": ("Those are sectors", "33 * m * n * k // 32"),
-        "a_cube": ("whatever `m` and `k` are", "2 * n**3"),
-        "no_columns": ("whatever `n` is", "2 * m * k"),
-        "in_warps": ("a float", "2 * m * n * k / 32"),
-    },
-)
-
 # ---- naive_sectors -----------------------------------------------------------------------------------------
 
 WRONG["naive_sectors"] = passing(
@@ -198,34 +179,6 @@ WRONG["naive_sectors"] = passing(
         "x_along_columns": ("has x along the columns", "A=4, B=1, C=4"),
         "two_wrong": ("A and C are not right", "A=4, B=1, C=5"),
         "as_text": ("whole number", 'A="8", B="1", C="8"'),
-    },
-)
-
-# ---- naive_counts ------------------------------------------------------------------------------------------
-
-REQUESTS, SECTORS = "2 * m * n * k // 32", "33 * m * n * k // 32"
-
-WRONG["naive_counts"] = altered(
-    "naive_counts",
-    {
-        "elements": ("Those are elements", (REQUESTS, "2 * m * n * k")),
-        "one_matrix": ("requests for one matrix", (REQUESTS, "m * n * k // 32")),
-        "requests_of_one_step": ("one step of the loop", (REQUESTS, "2 * m * n // 32")),
-        "requests_for_c": ("stores of C are counted in", (REQUESTS, f"{REQUESTS} + m * n // 32")),
-        "sectors_of_threads": ("for each *thread*", (SECTORS, "33 * m * n * k")),
-        "sectors_of_a": ("of A alone", (SECTORS, "m * n * k")),
-        "no_broadcast": ("32 sectors for B", (SECTORS, "2 * m * n * k")),
-        "requests_of_one_warp": ("requests of one warp", (REQUESTS, "2 * k")),
-        "sectors_of_one_warp": ("sectors of one warp", (SECTORS, "33 * k")),
-        "requests_of_blocks": ("counts blocks for warps", (REQUESTS, "2 * k * (m * n // 1024)")),
-        "sectors_of_blocks": ("33 sectors for a block", (SECTORS, "33 * k * (m * n // 1024)")),
-        "saved_by_l1": ("L1 still holds it", (SECTORS, "5 * m * n * k // 32")),
-        "of_flat_blocks": ("as in blocks of 8 × 32", (SECTORS, "9 * m * n * k // 32")),
-        "one_number": ("two numbers", (f"{REQUESTS}, {SECTORS}", SECTORS)),
-        "true_division": ("a float", (SECTORS, "33 * m * n * k / 31")),
-        "a_cube": ("whatever `m` and `k` are", (REQUESTS, "2 * n**3 // 32")),
-        "sectors_without_k": ("whatever `k` is", (SECTORS, "33 * m * n * n // 32")),
-        "swapped": ("The two are swapped", (f"{REQUESTS}, {SECTORS}", f"{SECTORS}, {REQUESTS}")),
     },
 )
 
@@ -263,34 +216,83 @@ WRONG["l1_queue"] = altered(
 
 # ---- no_float64 --------------------------------------------------------------------------------------------
 
-ZERO = "acc = float32(0)"
-STORE = "C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc"
-CAST = f"total = float32(acc)\n        {STORE.replace('acc', 'total')}"
-ONE_TIMES = "C[row, col] = {0} * alpha * acc + beta * C[row, col] if beta != 0 else {0} * alpha * acc"
+ZERO = "tmp = float32(0)"
+SUM = "tmp += A[i, k] * B[k, j]"
+KEPT = "C[i, j] = tmp"
 
 WRONG["no_float64"] = altered(
     "no_float64",
     {
-        "as_it_was": ("a literal with a point", (ZERO, "acc = 0.0"), (STORE, ONE_TIMES.format("1.0"))),
-        "an_integer_zero": ("makes an integer", (ZERO, "acc = 0")),
-        "cast_at_the_end": ("only at the end", (ZERO, "acc = 0.0"), (STORE, CAST)),
-        "an_integer_factor": ("The whole number `1`", (STORE, ONE_TIMES.format("1"))),
-        "one_of_the_two": ("The literal `1.0`", (STORE, ONE_TIMES.format("1.0"))),
-        "an_annotation": ("Numba ignores annotations", (ZERO, "acc: float32 = 0.0")),
-        "an_array_of_numpy": ("One sum is one number", (ZERO, "acc = np.zeros(1, np.float32)")),
-        "float64_by_name": ("float64 by name", (ZERO, "acc = float64(0)")),
+        "as_it_was": ("a literal with a point", (ZERO, "tmp = 0.0")),
+        "an_integer_zero": ("makes an integer", (ZERO, "tmp = 0")),
+        "cast_at_the_end": ("only at the end", (ZERO, "tmp = 0.0"), (KEPT, "C[i, j] = float32(tmp)")),
+        "a_factor_of_one": ("The literal `1.0`", (SUM, "tmp += 1.0 * A[i, k] * B[k, j]")),
+        "an_annotation": ("Numba ignores annotations", (ZERO, "tmp: float32 = 0.0")),
+        "an_array_of_numpy": ("One sum is one number", (ZERO, "tmp = np.zeros(1, np.float32)")),
+        "float64_by_name": ("float64 by name", (ZERO, "tmp = np.float64(0)")),
         "half_precision": (
             "float16 instead",
-            (ZERO, "acc = np.float16(0)"),
-            ("A[row, p] * B[p, col]", "np.float16(A[row, p]) * np.float16(B[p, col])"),
-            (STORE, CAST),
+            (ZERO, "tmp = np.float16(0)"),
+            (SUM, "tmp += np.float16(A[i, k]) * np.float16(B[k, j])"),
         ),
         "first_product_before_the_loop": (
             "With k = 0 there are no products",
-            (ZERO, "acc = A[row, 0] * B[0, col]"),
-            ("range(k)", "range(1, k)"),
+            (ZERO, "tmp = A[i, 0] * B[0, j]"),
+            ("range(A", "range(1, A"),
         ),
-        "shortened_too_far": ("`beta * C` is missing", (STORE, "C[row, col] = alpha * acc")),
-        "shortened_too_far_as_well": ("0 times NaN is NaN", (" if beta != 0 else alpha * acc", "")),
+        "x_over_the_columns": ("x counts the rows of C", ("i, j = cuda", "j, i = cuda")),
+        "no_guard": ("The guard is missing", ("if i < C.shape[0] and j < C.shape[1]:", "if True:")),
+        "one_side_unguarded": ("no `C[0, 40]`", (" and j < C.shape[1]", "")),
+        "adds_into_c": ("what was in `C` before", (SUM, "C[i, j] += A[i, k] * B[k, j]"), (KEPT, "pass")),
+        "kept_in_c": (
+            "the sum is kept in C itself",
+            (ZERO, "C[i, j] = float32(0)"),
+            (SUM, "C[i, j] += A[i, k] * B[k, j]"),
+            (KEPT, "pass"),
+        ),
+        "adds_for_multiplies": ("The numbers are wrong", (SUM, "tmp += A[i, k] + B[k, j]")),
+        "eight_arguments": ("must take (A, B, C)", ("(A, B, C)", "(m, n, k, alpha, A, B, beta, C)")),
+    },
+)
+
+# ---- leading_dimension -------------------------------------------------------------------------------------
+
+WIDTH = "-(-columns // 8) * 8"
+RETURNED = "return wide"
+
+WRONG["leading_dimension"] = altered(
+    "leading_dimension",
+    {
+        "next_even_number": ("334", (WIDTH, "columns + columns % 2")),
+        "slice_copied": (
+            "without padding. (If you made a wide array",
+            (RETURNED, "return wide[:, :columns].copy()"),
+        ),
+        "padding_in_front": (
+            "begins 3 floats after the start of a sector",
+            ("wide[:, :columns] = B", "wide[:, -columns:] = B"),
+            (RETURNED, "return wide[:, -columns:]"),
+        ),
+        "every_other_float": (
+            "do not lie side by side",
+            (f"(rows, {WIDTH})", f"(rows, 2 * ({WIDTH}))"),
+            (RETURNED, "wide[:, : 2 * columns : 2] = B\n    return wide[:, : 2 * columns : 2]"),
+        ),
+        "adds_what_stands_over": ("8 minus that", (WIDTH, "columns + columns % 8")),
+        "column_major": ("column-major", (RETURNED, "return np.asfortranarray(wide)")),
+        "always_336": ("336, whatever", (WIDTH, "336")),
+        "rounded_down": ("rounded down", (RETURNED, "return B[:, : columns // 8 * 8].copy()")),
+        "unchanged": ("as it came", (RETURNED, "return B")),
+        "eight_more_for_multiples": ("already", (WIDTH, "columns + 8 - columns % 8")),
+        "double_precision": ("float64", (", np.float32", "")),
+        "reshaped": ("reshape", (RETURNED, "return np.resize(B, wide.shape)")),
+        "rows_padded": (
+            "rows of zeros",
+            (f"(rows, {WIDTH})", "(-(-rows // 8) * 8, columns)"),
+            ("wide[:, :columns]", "wide[:rows]"),
+        ),
+        "whole_lines": ("round up to 32 floats, a whole line", (WIDTH, "-(-columns // 32) * 32")),
+        "as_document_004_pads": ("64 bytes that document 004", (WIDTH, "-(-columns // 16) * 16")),
+        "a_line_of_128_floats": ("wider than necessary", (WIDTH, "-(-columns // 128) * 128")),
     },
 )

@@ -8,7 +8,7 @@ from gemm_course.checks.engines.float64 import why_float64
 from gemm_course.checks.engines.slips_in_source import refuse_numpy_arrays
 from gemm_course.checks.notebooks.naive.naive_slips import FINDINGS, hold_to_all_threads
 
-GEOMETRY = Geometry((32, 4), "rows")
+GEOMETRY = Geometry((32, 32), "rows")
 
 
 @exercise(
@@ -23,7 +23,7 @@ GEOMETRY = Geometry((32, 4), "rows")
     ),
 )
 def naive(naive):
-    """A GEMM kernel with one thread per element of C; blocks of (32, 4) threads, x over the rows."""
+    """A GEMM kernel with one thread per element of C; blocks of (32, 32) threads, x over the rows."""
     kernel = kernel_of(naive, GEMM)
     refuse_numpy_arrays(kernel)
     _refuse_all_of_c(kernel)

@@ -43,16 +43,18 @@ def _why_twice(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _why_outside(finding: Finding, trial: GemmTrial) -> str | None:
-    """Return why threads read outside A or B: the loop goes along m, or stands outside the guard."""
+    """Return why threads read outside A or B: the loop goes along m or n, or stands outside the guard."""
     own = {trial.own_name(name) for name in ("A", "B")}
     loops = trial.written.loops
     if finding.array not in own or not loops:
         return None
-    to_m = f"range({trial.own_name('m')})"
-    if trial.problem.m > trial.problem.k and any(loop.over.text == to_m for loop in loops):
-        return (
-            f"The loop ends at `m`. The products of a sum are numbered along k: `range(k)`. {finding.message}"
-        )
+    for name, size in (("m", trial.problem.m), ("n", trial.problem.n)):
+        own_size = trial.own_name(name)
+        if size > trial.problem.k and any(loop.over.text == f"range({own_size})" for loop in loops):
+            return (
+                f"The loop ends at `{own_size}`. The products of a sum are numbered along k: `range(k)`. "
+                f"{finding.message}"
+            )
     if _guards_the_store_alone(trial):
         return (
             "The guard stands around the store alone. The surplus threads go through the loop as well, and "
