@@ -76,15 +76,7 @@ ROAD = (
     ),
     Notebook(
         "shared_memory_tiles",
-        (
-            "first_loads",
-            "reverse",
-            "tile_kernel",
-            "barriers",
-            "smallest_failing_shape",
-            "tile_walk",
-            "transpose",
-        ),
+        ("first_loads", "reverse", "tile_kernel", "tile_walk", "transpose"),
     ),
     Notebook("thread_tiles_1d", ("reads_per_result", "thread_columns", "tile_sectors", "in_registers")),
     Notebook("thread_tiles_2d", ("outer_product", "draft_is_right", "slices")),
@@ -121,7 +113,10 @@ ROAD = (
         ),
     ),
 )
-SIDE_TRIPS = (Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),)
+SIDE_TRIPS = (
+    Notebook("kernels_on_trial", ("smallest_failing_shape",), beside="shared_memory_tiles"),
+    Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),
+)
 NOTEBOOKS = (*ROAD, *SIDE_TRIPS)
 # The names of all exercises, first those of the road.
 EXERCISES = tuple(exercise for notebook in NOTEBOOKS for exercise in notebook.exercises)

@@ -45,7 +45,7 @@ Missing = frozenset[str]
 def race(kernel: str | Callable = "penny_xu_tile", missing: str = "after loading") -> Explorer | None:
     """Show four threads of a tile kernel over time: take a barrier away, and hold one thread back.
 
-    ``kernel`` is "penny_xu_tile", or a factory such as that of exercise 03.3, which is called with T = 2.
+    ``kernel`` is "penny_xu_tile", or a factory such as ``tile_kernel`` asks for, which is called with T = 2.
     ``missing`` is the barrier that is away at first: "none", "after loading" or "after computing". A kernel
     of yours opens with all its own barriers.
     """
