@@ -4,7 +4,7 @@
 # A side trip from [notebook
 # [[shared_memory_tiles.ipynb]]](shared_memory_tiles.ipynb#cell-id=side-kernels_on_trial), and back. Four
 # kernels give the right result for most matrices that people test with. You find the smallest shapes that
-# show their faults. Then a riddle: a kernel that loads less keeps DRAM busier.
+# show their faults. Then a riddle: what do blocks share in L2?
 #
 # *Time: about 10 minutes to read, 15 for the exercises. Needs notebook [[shared_memory_tiles.ipynb]] up to
 # exercise [[tile_kernel]].*
