@@ -103,6 +103,7 @@ GONE: dict[str, str] = {
     "documentation_matmul": "is told in notebook [[coalesced.ipynb]], under its exercise [[coalesced]]",
     "naive_loads": "is told in notebook [[naive.ipynb]]: a thread loads two numbers in each step along k",
     "naive_counts": "is told in notebook [[naive.ipynb]], by the counts of one warp and one step",
+    "barriers": "is told in notebook [[shared_memory_tiles.ipynb]]",
 }
 
 

@@ -23,16 +23,17 @@ _LINES = 5
 
 @dataclass(frozen=True)
 class Factor:
-    """A number that a thread reads from a shared tile.
+    """A number that a thread reads from a shared tile of ``matrix``, "A" or "B".
 
     ``right`` is what the number would be with all barriers. If the number is wrong, ``culprit`` is the thread
     whose store comes too late or too early for this read, and the time when that store ends.
     """
 
     array: str
-    element: tuple[int, int]
+    element: tuple[int, ...]
     value: int
     right: int
+    matrix: str
     culprit: tuple[int, float] | None = None
 
     @property
@@ -150,7 +151,7 @@ def _blame(drawing: Drawing, track: Track, place: int, top: float) -> None:
             thread, end = factor.culprit
             down = thread < place
             store = (
-                _x(end) - (_x(1) - _x(0)) * (0.75 if factor.array[0] == "A" else 0.25),
+                _x(end) - (_x(1) - _x(0)) * (0.75 if factor.matrix == "A" else 0.25),
                 top + thread * _TRACK + (_HIGH if down else 0),
             )
             adding = _x(part.end) - 10, top + place * _TRACK + (0 if down else _HIGH)

@@ -18,11 +18,7 @@ def without_barriers(kernel: Callable, removed: set[int]) -> Callable:
     The other lines keep their text and their numbers, so that findings still point at the kernel as it is
     shown. Raise ValueError if the kernel has no such barrier.
     """
-    function = getattr(kernel, "py_func", kernel)
-    lines, first = inspect.getsourcelines(function)
-    text = textwrap.dedent("".join(lines)).splitlines(keepends=True)
-    found = [node.lineno - 1 for node in ast.walk(ast.parse("".join(text))) if _is_barrier(node)]
-    places = sorted(set(found))
+    function, text, first, places = _read(kernel)
     if not removed <= set(range(len(places))):
         raise ValueError(f"{function.__name__} has {len(places)} barriers; asked to remove {sorted(removed)}")
     for number in removed:
@@ -31,6 +27,21 @@ def without_barriers(kernel: Callable, removed: set[int]) -> Callable:
     return _compiled(
         "\n" * (first - 1) + "".join(text), function, f"<{function.__name__} without {sorted(removed)}>"
     )
+
+
+def barrier_lines(kernel: Callable) -> list[int]:
+    """Return the lines of a kernel's barriers, in the order of the source and as findings number them."""
+    _, _, first, places = _read(kernel)
+    return [first + place for place in places]
+
+
+def _read(kernel: Callable) -> tuple[FunctionType, list[str], int, list[int]]:
+    """Return a kernel's function, its lines, the number of the first, and which of them are barriers."""
+    function = getattr(kernel, "py_func", kernel)
+    lines, first = inspect.getsourcelines(function)
+    text = textwrap.dedent("".join(lines)).splitlines(keepends=True)
+    found = {node.lineno - 1 for node in ast.walk(ast.parse("".join(text))) if _is_barrier(node)}
+    return function, text, first, sorted(found)
 
 
 def _is_barrier(node: ast.AST) -> bool:

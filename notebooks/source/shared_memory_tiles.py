@@ -1,17 +1,9 @@
 # %% [markdown]
-# # [[shared_memory_tiles.ipynb]] · Shared-memory tiles
+# # [[shared_memory_tiles.ipynb]] · How can threads share what they fetch?
 #
-# In v01 the 32 threads of a warp read 32 neighbours of B, and the warp for the next row of C reads the very
-# same 32 again. Threads of a block could fetch each element **once** and share it. All that follows is built
-# on this idea.
-#
-# **After this notebook you can**
-# - walk through a tiled kernel, step by step, as any of its threads;
-# - place the two barriers, and say what breaks without each;
-# - write the kernel for any tile, count what it saves, and tell which reads have a bank conflict.
-#
-# *Time: about 55 minutes to read, 82 for the exercises. Comes from document 002 (after Penny Xu) and
-# document 004, kernel v02.*
+# In the kernel of notebook [[coalesced.ipynb]], `naive_coalesced`, every thread loads by itself all that it
+# needs. How often does a whole launch load one and the same element of A? Count it for matrices of three
+# sizes:
 
 # %%
 import numpy as np
@@ -20,67 +12,65 @@ from numba import cuda, float32
 from gemm_course import check, run
 from gemm_course import widgets as see
 
+
+def loads_of_one_element(n):
+    A, B = np.ones((n, n), np.float32), np.ones((n, n), np.float32)
+    report = run("naive_coalesced", A, B, tiles={"BM": 32, "BN": 32}, backend="emulator").report
+    return report.total("lanes", array="A", op="load") / A.size
+
+
+{n: loads_of_one_element(n) for n in (32, 64, 128)}
+
 # %% [markdown]
-# ## In one picture
+# So for 4096 × 4096 every element is loaded 4,096 times. Now suppose that a block of 32 × 32 threads could
+# fetch an element **once**, for all of them to use. How often would the launch still load it? Say a number
+# before you open this.
+
+# %% [markdown] tags=["thought"]
+# 128 times. An element of A is needed for a whole row of C. The row belongs to 4096 / 32 = 128 blocks, and
+# each fetches the element once. **A 32nd of the loads is left.** For B it is the same.
+
+# %% [markdown]
+# *Time: about 35 minutes to read, 66 for the exercises; a pause is marked. Comes from document 002 (after
+# Penny Xu) and from document 004, kernel v02; the [glossary](glossary.md#document) says what the documents
+# are.*
 #
-# Now a block works in two kinds of steps: it copies a tile of A and a tile of B into shared memory, and then
-# its threads multiply with them. Go back to step 1, a copy, and let it play once through. Then look at a
-# single thread.
+# First two questions from memory, without looking back:
 
 # %%
-see.multiply("block_tiled")
+see.recall("shared_memory_tiles")
 
 # %% [markdown]
-# ## What limits it now?
-#
-# On an H200: L1, which is busy in 78 % of the clocks. v01 asks L1 twice for every multiply-add. A 4 × 4
-# problem has 16 elements of A and 16 of B, and v01 makes $2 \cdot 4^3 = 128$ loads: each element is loaded
-# four times.
+# And a bet for [your ladder](glossary.md#ladder). In blocks of 32 × 32 threads, the kernel of notebook
+# [[coalesced.ipynb]] reached 5.2 TFLOPS on an H200. How many does a kernel reach that loads a 32nd of the
+# elements? Write a number in place of the dots.
 
 # %%
-see.limits("naive_coalesced")
+see.my_bet("shared_memory_tiles", tflops=...)
 
 # %% [markdown]
-# Issue slots come next, 76 % on an H200, as you saw in notebook [[coalesced.ipynb]].
+# ## Who brings what?
 #
-# ## A memory that the block shares
+# The threads of a block can share arrays, in the **shared memory** of their SM. Such an array ends with its
+# block, and nobody clears it when a block begins.
 #
-# An SM of an H200 has up to 228 KB of **shared memory** right beside its arithmetic. A block lives on one SM,
-# and its threads can all read and write the same shared arrays. These end with the block. Nobody clears them
-# when it begins: whatever another block left may lie there.
+# A block's rows of A and columns of B are too large for it. So they are cut into **tiles**, and the block
+# takes one pair of tiles after the other. Every thread brings one element of each.
 #
-# The plan, for every block:
-#
-# 1. cut the block's strip of A and its strip of B into **tiles**;
-# 2. fetch one tile of each into shared memory, every thread one element of each;
-# 3. wait until all are done (a **barrier**);
-# 4. let every thread add up what it can from these two tiles;
-# 5. wait again, and take the next tiles.
-#
-# ## The walk
-#
-# Document 002 shows it on 4 × 4 matrices with tiles of 2 × 2: 4 blocks of 2 × 2 threads. Below is the whole
-# run of one block, as the emulator recorded it. Click once into the slider *step* and use the arrow keys.
-# Change who you are in the middle of it.
-#
-# The kernel's names: `As` and `Bs` are the tiles, s for shared. `tx` and `ty` are the thread's column and row
-# in its block, `threadIdx.x` and `.y`; `k0` is where the tiles begin along k. `acc` is a
-# [register](glossary.md#register): a place for one number, which only its own thread can see.
+# Document 002 shows it with matrices of 4 × 4 and tiles of 2 × 2, so with 4 blocks of 2 × 2 threads. Step
+# through one block. Then go back to the first step, and be another thread. `As` and `Bs` are the tiles, s for
+# shared. `tx` and `ty` are the thread's column and row in its block. `k0` is where the tiles begin along k.
+# `acc` is a [register](glossary.md#register): a place for one number of this thread alone.
 
 # %%
 see.walk()
 
 # %% [markdown]
-# Look at the two counters at the bottom: **4 global loads per thread, instead of 8**. Each element that a
-# block fetches is used by two threads. With tiles of T × T it is used by T threads, and the loads shrink to
-# $2mnk / T$.
-#
 # ### Exercise [[first_loads]] · Four loads
 # *core · easy · 6 minutes*
 #
-# Thread (x = 1, y = 0) of block (x = 1, y = 0) loads four elements from global memory. Which, in which
-# order? Think first, and use the walk to check yourself. Write `("A", row, column)` or `("B", row, column)`
-# four times.
+# Which elements of A and B does thread (x = 1, y = 0) of block (x = 1, y = 0) load, in which order? Think
+# first, then check with the walk. Write `("A", row, column)` or `("B", row, column)` four times.
 
 # %% id="ex-first_loads"
 ### BEGIN SOLUTION
@@ -92,68 +82,32 @@ loads = [("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)]
 check.first_loads(loads)
 
 # %% [markdown]
-# ## Two barriers per tile
+# **What we now know:** a thread brings one element of each tile, and multiplies what others have brought.
+# With tiles of T × T each element serves T threads.
 #
-# A barrier, `cuda.syncthreads()`, is for the threads of one block: none goes on before all have arrived.
-# The walk has two of them per tile. What if the second were missing? Think first.
-
-# %%
-see.predict("shared_memory_tiles.second")
-
-# %% [markdown]
-# Below are the same four threads over time, with both barriers. Take one barrier away, then hold another
-# thread back: whose sum goes wrong, and with which number?
-
-# %%
-see.race("none")
-
-# %% [markdown]
-# So the barrier has two jobs here:
+# ## When may a thread read what another one brings?
 #
-# - the **first**, after loading, says "the tiles are complete". Without it, those suffer who read what the
-#   late thread has not stored yet.
-# - the **second**, after computing, says "nobody needs the tiles any more". Without it, the late thread
-#   itself suffers: it reads what the others have stored since.
+# When it has been stored, and not before. For this there is the [barrier](glossary.md#barrier),
+# `cuda.syncthreads()`: no thread of the block goes on before all have reached it. What they stored before it
+# can be read after it.
 #
-# Two threads use one element, at least one of them stores it, and nothing fixes who comes first: that is a
-# **race**, even on a day when the numbers are right.
-#
-# With two pairs of tiles, used in turn, **one** barrier per tile is enough. Which of the two is left, and
-# why?
-
-# %% [markdown] tags=["thought"]
-# The first. A fast thread may fill the next tiles at once: they are the *other* pair, and nobody reads it any
-# more. It cannot be two tiles ahead: to fill this pair again it must pass the next barrier, and there it
-# waits until all have finished with this pair. The price is twice the shared memory. The stage
-# `double_buffered` does it, and you may in [[tile_kernel]].
-
-# %% [markdown]
-# These four threads are in one warp. Can one of them be late at all? Yes: in NVIDIA's GPUs since 2017 every
-# thread has its own place in the program, and CUDA does not promise that the lanes of a warp stay together.
-# The compiler, too, may reorder what a thread reads and stores, as long as no barrier stands between. So a
-# missing barrier is a race within one warp as well, and the emulator reports it.
-#
-# ### Where a shared array gets its shape
-#
-# `cuda.shared.array(shape, dtype)` declares the array. Its shape must be known when the kernel is compiled,
-# so Numba refuses this kernel:
+# `cuda.shared.array(shape, dtype)` declares a shared array; a block may have 48 KB of them. The shape must be
+# known when the kernel is compiled. Numba refuses this kernel, for T comes only with the launch:
 #
 # ```python
 # @cuda.jit
 # def reverse(a, out, T):
-#     tile = cuda.shared.array(T, float32)   # T is an argument: refused
+#     tile = cuda.shared.array(T, float32)
 # ```
 #
-# The way out is a **factory**: a function that takes T and returns a kernel made for it. In the kernel T is
-# then a constant. Such arrays may take 48 KB (49,152 bytes) per block. (A launch can also request shared
-# memory, and more of it; this course's last kernels do so.)
+# The way out is a **factory**: a function that takes T and returns a kernel, in which T is a constant.
 #
 # ### Exercise [[reverse]] · Backwards through shared memory
 # *core · medium · 10 minutes*
 #
-# A small kernel to begin with. Every block takes its T elements of `a` and writes them to `out` in reverse
-# order: `out[b*T + i] = a[b*T + T-1 - i]` for block `b`. Do it through shared memory: store, wait, read. It
-# is launched with T threads per block; the length of `a` is a multiple of T. Complete the factory.
+# Every block writes its T elements of `a` to `out` in reverse order: `out[b*T + i] = a[b*T + T-1 - i]` for
+# block `b`. Each thread stores one element into a shared array, waits, and reads another one. A block has T
+# threads, and the length of `a` is a multiple of T.
 
 
 # %% id="ex-reverse"
@@ -174,51 +128,120 @@ def make_reverse(T):
 check.reverse(make_reverse)
 
 # %% [markdown]
-# ## Thirty-two banks
+# **What we now know:** between a store by one thread and a read by another there must be a barrier.
 #
-# Shared memory is cut into 32 **banks**, word by word (4 bytes, one float32): word 0 in bank 0, word 1 in
-# bank 1, ..., word 32 in bank 0 again. Each bank hands out one word per clock. If the lanes of a warp want 32
-# words in 32 banks, or all the same word, that is one **wavefront**. If they want two different words of one
-# bank, it takes two: a **bank conflict**. The 32 places of notebook [[naive.ipynb]] were these banks.
+# ## Why does the walk have two barriers per tile?
+#
+# The first is that of your `reverse`. But there is another one, after the products.
+
+# %%
+see.predict("shared_memory_tiles.second")
+
+# %% [markdown]
+# Here are four threads over time, with both barriers. **Make the sum of thread (1, 1) wrong in two different
+# ways.** In which of them is it late itself?
+
+# %%
+see.race(missing="none")
+
+# %% [markdown]
+# Without the first barrier the others suffer: they read what the late thread has not stored yet. Without the
+# second the late thread suffers: it reads what the others have stored since.
+#
+# Two threads access one element, at least one of them stores, and nothing fixes who comes first: that is a
+# **race**, even on a day when the numbers are right. Within one warp as well, for nobody promises that its
+# lanes stay together.
+#
+# Document 002 has its second barrier one line further in:
+#
+# ```python
+# for p in range(T):
+#     acc += As[ty, p] * Bs[p, tx]
+#     cuda.syncthreads()
+# ```
+
+# %%
+see.predict("shared_memory_tiles.document")
+
+# %% [markdown]
+# **What we now know:** two barriers per tile are enough: one when the tiles are complete, one when nobody
+# needs them any more.
+#
+# ## How long does a read of a tile take?
+#
+# Shared memory is cut into 32 **banks**, float by float: float 0 lies in bank 0, float 31 in bank 31, float
+# 32 in bank 0 again. In a clock each bank hands out one float, to all lanes that want it. That is the rule of
+# the 32 places in exercise [[l1_queue]]: a read takes as many **wavefronts** as the fullest bank has
+# different floats to give. More than one is a **bank conflict**.
+#
+# In blocks of 32 × 32 threads a warp has one `ty`, and `tx` from 0 to 31. The cell has a right answer to
+# [[l1_queue]]. Write the addresses of two more reads, for tiles whose rows are P floats long. How many
+# wavefronts do you expect of each?
+
+
+# %% id="own-banks"
+def wavefronts(addresses):
+    floats = {address // 4 for address in addresses}
+    banks = [each % 32 for each in floats]
+    return max(banks.count(bank) for bank in banks)
+
+
+def addresses_of(P, ty=3, p=5):
+    ### BEGIN SOLUTION
+    return {
+        "As[ty, p]": [4 * (ty * P + p) for tx in range(32)],
+        "Bs[p, tx]": [4 * (p * P + tx) for tx in range(32)],
+        "As[tx, p]": [4 * (tx * P + p) for tx in range(32)],
+    }
+    ### STUB
+    # return {
+    #     "As[ty, p]": [4 * (ty * P + p) for tx in range(32)],
+    #     # your code: "Bs[p, tx]" and "As[tx, p]"
+    # }
+    ### END SOLUTION
+
+
+{read: wavefronts(addresses) for read, addresses in addresses_of(32).items()}
+
+# %% [markdown]
+# Now make the rows longer: `addresses_of(33)`, then 34, then 40. Nobody uses the floats at the end of a row;
+# they are [padding](glossary.md#padding). What do they change, and why is 33 better than 40? The picture
+# shows in which bank each float lies. (A *word* is 4 bytes, one float.)
 
 # %%
 see.banks()
 
-# %% [markdown]
-# Above lies the tile, the paler the lower the bank; below stand the banks, and each word that the warp wants
-# falls into its own. In a 32 × 32 block a warp has one `ty` and 32 values of `tx`. So `As[ty, p]` is one word
-# for all lanes, and `Bs[p, tx]` a row: one wavefront each. `As[tx, p]` walks down a column, and all 32 words
-# lie in one bank: 32 wavefronts.
-#
-# If a kernel stores its tile of B transposed, `Bs[tx, p]` is the element it needs. The result is right, but
-# every read takes 32 wavefronts.
-#
-# Now give each row one word of **padding**. Every row begins a bank further on, and the column is spread
-# over all banks. In code the tile's shape is `(T, P)`, and `P = T + 1` goes into the factory, outside the
-# kernel: in a shape, Numba refuses the sum. With 2 words of padding a column takes 2 wavefronts, with 8 it
-# takes 8. Why?
-
 # %% [markdown] tags=["thought"]
-# With 8 words of padding each row begins 8 banks further on, and every fourth row in the same bank again. The
-# column hits only 4 banks, with 8 words in each. With 2 it hits 16 banks, with 2 words in each.
+# Only the column changes. With P = 32 all its floats lie in one bank: 32 wavefronts. With 33 each row begins
+# one bank further on: 1 wavefront. With 34 the column hits 16 banks: 2. With 40 every fourth row begins in
+# the same bank again. It hits 4 banks: 8.
 
 # %% [markdown]
-# ## The tile kernel
+# (Inside a kernel `T + 1` is no constant for Numba. Compute `P = T + 1` in the factory, and declare `(T,
+# P)`.)
 #
-# You have all the parts. One rule is left: a barrier must be reached by **all** threads of the block. At the
-# edge of a matrix some threads have no element to fetch and none to store. Guard their loads and their
-# store, never the barrier: a thread outside puts a zero into the tile and goes on. Zeros add nothing.
+# **What we now know:** lanes along a row, or all at one element, take one wavefront; lanes down a column of a
+# 32 × 32 tile take 32, unless its rows are padded.
 #
-# Which thread fetches what? Let neighbours in x fetch neighbours in a row, so that the loads coalesce.
+# *A good place for a pause. The second half begins with the kernel.*
 #
+# ## Can you build it for any size?
+#
+# One rule is left: **all** threads of the block must reach a barrier. At the edge of a matrix some have no
+# element to fetch, and some have none to store.
+
+# %% [markdown]
 # ### Exercise [[tile_kernel]] · The tile kernel
-# *core · hard · the heart of this notebook · 20 minutes*
+# *core · hard · the heart of this notebook · 25 minutes*
 #
-# Write `make_tiled(T)`, which returns the kernel `(m, n, k, alpha, A, B, beta, C)`. Blocks of T × T
-# threads, x along the columns: `ceil(n / T)` × `ceil(m / T)` blocks. Any m, n, k; any T from 2 to 32.
+# Write `make_tiled(T)`, which returns the kernel `(m, n, k, alpha, A, B, beta, C)`. Blocks have T × T
+# threads, x along the columns; there are `ceil(n / T)` × `ceil(m / T)` of them. Any m, n, k; any T from 2
+# to 32.
 #
-# The checker looks at more than numbers: $2mnk/T$ loads from A and B, one store per element of C, at most two
-# barriers per tile, no float64, no race, no bank conflict.
+# - A thread that has nothing to fetch stores a zero into the tile instead. A zero adds nothing.
+# - Guard each load by itself: a thread outside C may have an element to fetch that its neighbours need.
+# - Neighbours in x fetch neighbours in a row, so that a request needs few sectors.
+# - The checker also counts $2mnk/T$ loads, at most two barriers per tile, no race and no bank conflict.
 
 
 # %% id="ex-tile_kernel"
@@ -248,89 +271,73 @@ def make_tiled(T):
 check.tile_kernel(make_tiled)
 
 # %% [markdown]
-# When yours passes, compare it with the course's own. (`while` and `u32` help the
-# compiler; more below.)
+# The course's kernel is called `penny_xu_tile`. Compare it with yours. (`u32` gives an index 32 bits instead
+# of 64. Like `while` in place of `for`, it helps the compiler and changes no result.)
 
 # %% tags=["listing"]
 see.fold(see.source("penny_xu_tile"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# ### Exercise [[barriers]] · Too many barriers
-# *core · easy · 6 minutes*
-#
-# This is document 002's kernel, written for any T. It is folded, for most of [[tile_kernel]] stands in it.
+# Now break your own. The picture runs it with T = 2. Take your second barrier away, and hold one thread after
+# the other back. Then delete one barrier in your kernel itself, and run its cell and this one again. What
+# does the checker say, and what does the picture? (Put it back afterwards.)
 
-# %% tags=["listing"]
-from gemm_course.checks.kits import document_002
-
-see.fold(see.source(document_002(2)), first="Write the exercise first, then open this.")
+# %%
+see.race(make_tiled)
 
 # %% [markdown]
-# n × n matrices, n a multiple of T. How many barriers does **one block** execute in this kernel, and how
-# many are enough? Return both.
-
-
-# %% id="ex-barriers"
-def barriers(n, T):
-    ### BEGIN SOLUTION
-    return (n // T) * (T + 1), 2 * (n // T)
-    ### STUB
-    # return None  # (document, enough)
-    ### END SOLUTION
-
-
-check.barriers(barriers)
-
-# %% [markdown]
-# ## Kernels on trial
+# **What we now know:** guard the loads and the store, never the barrier.
 #
-# ### Exercise [[smallest_failing_shape]] · Four suspects
-# *stretch · hard · 15 minutes*
+# ## Where did the time go?
 #
-# Each of these kernels gives the right result for many sizes, and each has one fault. Find, for every one
-# of them, a shape `(m, n, k)` that shows it, with $m \cdot n \cdot k$ as small as possible. T is 4, and beta
-# is 0. A test that only tries square matrices whose size is a multiple of T finds none of the faults.
-# (`cuda.gridDim.x` is the number of blocks along x. These listings, too, are folded because of
-# [[tile_kernel]].)
+# `penny_xu_tile` with tiles of 32 × 32 reaches **8.2 TFLOPS** on an H200. So a 32nd of the loads makes it 1.6
+# times as fast. How far was your bet?
+#
+# Count once more: the requests of all warps for loads from global memory, and for reads of shared memory. Put
+# the call in place of `None`. Then yours stands behind the kernel of notebook [[coalesced.ipynb]].
 
-# %% tags=["listing"]
-from gemm_course.checks.kits import SUSPECTS
-
-see.fold(see.source(SUSPECTS["a"](4)), first="Write the exercise first, then open this.")
-
-# %% tags=["listing"]
-see.fold(see.diff(SUSPECTS["a"](4), SUSPECTS["b"](4)), first="Write the exercise first, then open this.")
-
-# %% tags=["listing"]
-see.fold(see.diff(SUSPECTS["b"](4), SUSPECTS["c"](4)), first="Write the exercise first, then open this.")
-
-# %% tags=["listing"]
-see.fold(see.diff(SUSPECTS["c"](4), SUSPECTS["d"](4)), first="Write the exercise first, then open this.")
-
-# %% id="ex-smallest_failing_shape"
+# %% id="own-count"
+A, B = np.ones((128, 128), np.float32), np.ones((128, 128), np.float32)
+before = run("naive_coalesced", A, B, tiles={"BM": 32, "BN": 32}, backend="emulator").report
 ### BEGIN SOLUTION
-check.smallest_failing_shape(a=(1, 1, 1), b=(1, 1, 5), c=(2, 1, 1), d=(1, 1, 5))
+mine = run(make_tiled(32)[(4, 4), (32, 32)], A, B, backend="emulator").report
 ### STUB
-# check.smallest_failing_shape(a=None, b=None, c=None, d=None)
+# mine = None  # your code: run(make_tiled(32)[(4, 4), (32, 32)], A, B, backend="emulator").report
 ### END SOLUTION
+{
+    space: [report.total("requests", space=space, op="load") for report in (before, mine) if report]
+    for space in ("global", "shared")
+}
+
+# %%
+see.predict("shared_memory_tiles.waits")
+
+# %%
+see.fold(
+    lambda: see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile"),
+    first="Choose your answer first, then open this.",
+)
 
 # %% [markdown]
-# ## Any shape of tile: v02
+# The reads have only moved, and not even far. **Shared memory and L1 are the same memory**: each SM of an
+# H200 has 256 KB of it, and a part serves as L1. Together they serve one wavefront per clock. In that clock
+# an SM could do the multiply-adds of four warps. But each of them still asks for two numbers.
 #
-# Tiles need not be square. A block of BM × BN threads takes a BM × BK tile of A and a BK × BN tile of B.
-# Then tile and block no longer have the same shape, and "each thread fetches the element at its own place"
-# no longer works. So v02 launches its threads in one dimension, and each is known by a single number, `tid`,
-# from 0 to THREADS - 1. By that number it fetches its share, as the exercise shows.
+# **What we now know:** tiles save loads from global memory. They do not save a single read by a thread.
+
+# %% [markdown] id="side-kernels_on_trial"
+# Side trip, 25 minutes: four kernels with one fault each, and a riddle about L2. [Which shape gives a wrong
+# kernel away?](kernels_on_trial.ipynb) It leads back to this line.
+
+# %% [markdown]
+# ## Must a tile be square?
 #
-# ### Exercise [[tile_walk]] · A walk over the tile
-# *core · medium · 10 minutes*
+# A block may compute BM × BN elements of C, from a BM × BK tile of A and a BK × BN tile of B. But then a tile
+# is not shaped like the block, and a thread has no place of its own in it. So number the threads, `tid` from
+# 0 on, and the elements of the tile row by row. In the first pass thread `tid` fetches element `tid`. In each
+# further pass it moves on by the number of threads, as you did along a row in exercise [[partial_sums]].
 #
-# Number the elements of the tile too, row by row: in a row of BK elements, element BK is the first of row 1.
-# A block of THREADS threads fetches them in passes: in the first, thread `tid` fetches element `tid`; in each
-# further pass it moves on by THREADS elements, and stops when it is past the end of the tile.
-#
-# Here 8 threads walk over a tile of 3 × 6; each entry is the `tid` of the
-# thread that fetches the element there:
+# Here 8 threads walk over a tile of 3 × 6. Each entry is the `tid` of the thread that fetches the element.
 #
 # ```
 #             column
@@ -340,13 +347,13 @@ check.smallest_failing_shape(a=(1, 1, 1), b=(1, 1, 5), c=(2, 1, 1), d=(1, 1, 5))
 #     row 2   4  5  6  7  0  1
 # ```
 #
-# Thread 1 fetches (0, 1), (1, 3) and (2, 5); thread 2 only (0, 2) and (1, 4). In every pass neighbouring
-# threads fetch neighbouring elements, except where a row ends. Whole stretches of a row are read at once, so
-# the loads coalesce.
+# ### Exercise [[tile_walk]] · A walk over the tile
+# *core · medium · 10 minutes*
 #
-# The tile has BM rows and BK columns. Return the positions `(row, column)` of the elements that thread `tid`
-# fetches, in order. A thread with nothing to do returns an empty list. THREADS may be smaller than BK, need
-# not be a multiple of it, and may even exceed BM × BK.
+# A tile has BM rows and BK columns. Return the places `(row, column)` of the elements that thread `tid`
+# fetches, in order: here `[(0, 1), (1, 3), (2, 5)]` for thread 1. For a thread with nothing to do return an
+# empty list. THREADS, the number of threads, may be anything: less than BK, more than BM × BK, a divisor of
+# neither.
 
 
 # %% id="ex-tile_walk"
@@ -364,168 +371,44 @@ def walk(tid, THREADS, BM, BK):
 check.tile_walk(walk)
 
 # %% [markdown]
-# Now find your walk in the kernel, once for each tile. Each thread computes one element of C, so THREADS is
-# BM × BN. The tile of A takes A_LOADS passes and the tile of B takes B_LOADS. In this kernel THREADS must
-# divide the number of elements in each tile, so no thread is ever idle. Your walk also works without that.
-#
-# Three things are for the compiler, and change no result. `u32(...)` makes an index an unsigned integer of
-# 32 bits, which is quick to compute with. `unroll(range(...))` asks for the loop to be written out, one
-# iteration after the other. The `16` in `shared.array` lets the array begin at a multiple of 16 bytes, as a
-# load of 16 bytes needs. To run a copy of this listing, begin with
-# `from lockstep.intrinsics import u32, unroll`.
+# The course's kernel for any tile is `block_tiled`, document 004's v02. Find your walk in it, twice.
+# (`unroll` asks the compiler to write a loop out, one iteration after the other. The `16` lets a tile begin
+# at a multiple of 16 bytes.)
 
 # %% tags=["listing"]
 see.fold(see.source("block_tiled"), first="Write the exercise first, then open this.")
 
-# %%
-rng = np.random.default_rng(0)
-A, B = rng.standard_normal((70, 50), np.float32), rng.standard_normal((50, 60), np.float32)
-np.abs(run("block_tiled", A, B).C - A @ B).max()
-
 # %% [markdown]
-# ## Count it three ways
-#
-# The square tile kernel with tiles of 32 × 32; m, n and k fit. How many requests do all warps make for loads
-# from global memory, and how many for loads from shared memory? Begin with one warp: what does it ask of each
-# per tile, and how many tiles are there? Write the formulas:
-
-
-# %% id="formula"
-def global_requests(m, n, k):
-    ### BEGIN SOLUTION
-    return 2 * m * n * k // 32 // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-def shared_requests(m, n, k):
-    ### BEGIN SOLUTION
-    return 2 * m * n * k // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
+# Now the tile is yours. **Find one that is faster than 32 × 32 × 32.** Does it load less from global memory?
+# And watch *shared loads per multiply-add* as you go: which tile makes them fewer?
 
 # %%
-size = (1024, 1024, 1024)
-see.counts("penny_xu_tile", size, global_load_requests=global_requests, shared_load_requests=shared_requests)
-
-# %%
-see.counts("penny_xu_tile", size, shared_load_wavefronts=shared_requests)
-
-# %% [markdown]
-# Here, for the first time, the hardware counts something else, and both are right. Take the difference
-# apart:
-#
-# - The source reads `As[ty, p]` and `Bs[p, tx]` for every multiply-add: $mnk/32$ requests each, 33.6
-#   million.
-# - The compiler unrolls the loop, as T is a constant. It sees that `As[ty, p]` to `As[ty, p + 3]` lie side by
-#   side, and makes **one 128-bit load** of the four: 8.4 million requests are left for A. B's neighbours lie
-#   in other rows, so nothing is merged there: 33.6 million. Together 41.9 million, which is what the counter
-#   says.
-#   The machine code has, for the 32 steps of a tile, 8 `LDS.128` and 32 `LDS`. (`LDS` is the instruction
-#   "load from shared memory", `LDS.128` its form for 128 bits, 16 bytes.)
-# - A bank still gives 4 bytes per clock. So 32 lanes that want 16 bytes each take four wavefronts. Measured:
-#   when all lanes want the *same* 16 bytes, the load takes two. $2 \cdot 8.4 + 33.6 = 50.3$ million.
-#
-# Per warp-wide multiply-add that is 1.25 requests and 1.5 wavefronts, where the source has 2 of both.
-#
-# The emulator counts **the source you wrote**, the counter **the program that came out**. Whenever they
-# differ, the compiler did something, and it is worth knowing what.
-#
-# ## What is the ceiling?
-
-# %%
-see.predict("shared_memory_tiles.ceiling")
-
-# %%
-see.fold(lambda: see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled"))
-
-# %%
-see.fold(lambda: see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled"))
-
-# %% [markdown] tags=["answer"]
-# Choose a *stage*, and the point goes there from the one before it. v02's lowest roof on an H200 is shared
-# memory. Two wavefronts per multiply-add, as the source has it, would allow 8.4 TFLOPS, v01's own roof; the
-# 1.5 that the compiler left would allow 11.2. With the stores of the tiles, it is 10.5.
-
-# %% [markdown]
-# ## 21 times fewer loads: where is the gain?
-#
-# v02, with its tiles of 16 × 32, makes 21 times fewer global loads than v01. (In bytes, as in the roofline,
-# it is 13 times fewer: v01 moves 2.5 sectors per request, v02 4.) On an H200 it is only 1.37 times as fast.
-# The profile says where the time goes.
-#
-# First v01 and the square kernel of [[tile_kernel]] with equal blocks, 32 × 32 threads: the tiles in shared
-# memory are new. (So is the order of the blocks, along rows instead of down columns, which costs a little.)
-# In such blocks v01 is slower, and waiting limits it. Compare purple, *global memory*, with orange, *queue to
-# shared memory*, and pink, *barrier*. (Each wait has the same letter in all pictures, so some letters are
-# missing. *Local memory* comes in notebook [[thread_tiles_1d.ipynb]].)
-
-# %%
-see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile")
-
-# %% [markdown]
-# On an H200 the warps waited for loads from global memory in 68 % of their time, now in 14 %. Instead they
-# wait 36 % for room in the queue to **shared memory**, and 18 % at barriers: 1.62 times as fast, no more.
-#
-# The reads have only moved, for **shared memory and L1 are the same memory**. An SM of an H200 has 256 KB of
-# it, and a part serves as L1: the driver chooses how much, by what the kernel's blocks need.
-#
-# Now v01 and v02 with their own blocks, 2 × 128 and 16 × 32:
-
-# %%
-see.limits("naive_coalesced", "block_tiled")
-
-# %% [markdown]
-# What limits it now? On an H200 **L1 and shared memory**, busy in 91 % of the clocks where v01 had 78 %. Two
-# loads per multiply-add have become two shared reads. As compiled, they are 1.25 requests and 1.5 wavefronts,
-# as in the square kernel. In the time of one wavefront an SM could do four warp-wide multiply-adds. The way
-# on is fewer reads per multiply-add.
-#
-# One bar may surprise you. On an H200 DRAM is busier after fewer loads, 2 → 23 %. What could be the reason?
-# Blocks start in the order of `blockIdx.x`, more or less: nothing promises it. You turned threads and grid in
-# [[coalesced]]; the stage that was measured, v01, has only its threads turned. Its blocks are still numbered
-# down C, v02's along C. Which blocks run at the same time, and what do they share?
+see.tiles("block_tiled", tiles={"BM": 32, "BN": 32, "BK": 32}, tells_best=False)
 
 # %% [markdown] tags=["thought"]
-# **DRAM** delivers what L2 no longer holds, so it matters what blocks share that run together. v01's blocks
-# go down a strip of 128 columns of C, then down the next, 32 in all. They read 2.2 GB, as much as B once and
-# A 32 times. v02's go along a strip of 16 rows, 256 in all. They read 16.6 GB, as much as A once and B 247
-# times. Each matrix has 67 MB; an H200's L2 has room for 60.
+# Some are faster, by a few percent: 16 × 32 × 64 reaches 9.0 TFLOPS, and the best of 181 reaches 9.1. Both
+# load *more* from global memory than 32 × 32 × 32. Shared loads are **2, whatever you choose**: one element
+# of As and one of Bs.
 
 # %% [markdown]
-# ## Tune it
+# **What we now know:** a block can fetch a tile of any shape. But no shape changes what a thread reads for
+# one multiply-add.
 #
-# Move the tile sizes. Is the choice legal, and if not, why? How many blocks fit on an SM? On an H200 they fit
-# until its 2048 threads, its 65,536 registers or its shared memory are used up. *measured around* compares
-# your choice with its neighbours.
+# ## What else is a tile good for?
 #
-# v02 has 16 × 32 × 64. What does BK = 128 change: the number of global loads, of barriers, the bytes of
-# shared memory, the TFLOPS? Guess each, then move BK.
-
-# %%
-see.tiles("block_tiled", tells_best=False)
-
-# %% [markdown] tags=["thought"]
-# Global loads do not change at all. There are half as many barriers, and twice the shared memory: 24,576
-# bytes. TFLOPS hardly change: on an H200, with 16 × 32 it is 8.76, 9.00, 8.90 and 8.71 TFLOPS for BK = 32,
-# 64, 128 and 256. (9.00 here and 8.99 above are separate runs.) A square block is no better: 32 × 32 × 64 has
-# fewer loads, and reaches 8.77. The best of 181 measured choices is 1 % faster than v02.
-
-# %% [markdown]
+# Transpose a matrix without a tile, and either its loads or its stores go down a column: 32 sectors per
+# request. A tile can turn the elements round.
+#
 # ### Exercise [[transpose]] · Transpose
 # *core · medium · 15 minutes*
 #
-# A kernel that multiplies nothing. Write `make_transpose(T)`, which returns the kernel `(A, out)` that stores
-# A transposed: `out[j, i] = A[i, j]`. A has m rows and n columns, any m and n. Blocks of T × T threads, x
-# along the columns of A: `ceil(n / T)` × `ceil(m / T)` blocks. T is 4, 8, 16 or 32.
+# Write `make_transpose(T)`, which returns the kernel `(A, out)` that stores A transposed: `out[j, i] = A[i,
+# j]`. A has m rows and n columns, any m and n. Blocks have T × T threads, x along the columns of A; there are
+# `ceil(n / T)` × `ceil(m / T)` of them. T is 4, 8, 16 or 32.
 #
-# Read along rows of A and store along rows of `out`; between the two lies a tile in shared memory, and a
-# barrier. Each element is loaded once and stored once. The checker also counts, with T = 32: no bank
-# conflict; and, where m and n are multiples of 8 floats, no sector in vain, neither in nor out. (Other rows
-# do not begin where a sector begins.)
+# Load along rows of A, and store along rows of `out`, each element once. With T = 32 the checker wants no
+# bank conflict, and, where m and n are multiples of 8, no sector in vain. (Other rows do not all begin where
+# a sector begins.)
 
 
 # %% id="ex-transpose"
@@ -556,29 +439,43 @@ def make_transpose(T):
 check.transpose(make_transpose)
 
 # %% [markdown]
-# ---
-# ## Quiz
+# **What we now know:** what is loaded along rows can be stored along rows, in another order, if it goes
+# through a tile.
+#
+# ## What have you made?
+#
+# Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
+
+# %% [markdown] tags=["thought"]
+# - **I made** a kernel whose blocks fetch each element once, into shared memory, for 32 threads to use.
+# - **It reached** 8.2 TFLOPS on an H200, in the form of `penny_xu_tile`. Without tiles it was 5.2.
+# - **What stops it now:** the busiest part is L1 and shared memory, 80 % of the clocks, with two reads for
+#   every multiply-add. Notebook [[thread_tiles_1d.ipynb]] takes reads away, and looks whether it pays.
+
+# %% [markdown]
+# In your ladder, look at the wavefronts. As you wrote it, a multiply-add reads 2. Measured were 1.5. Who
+# saves the rest? Notebook [[thread_tiles_1d.ipynb]] finds out.
+
+# %%
+see.my_ladder()
+
+# %% [markdown]
+# ## Three questions about other kernels
 
 # %%
 see.quiz("shared_memory_tiles")
 
 # %% [markdown]
-# ## Recap
+# ## If you stop here
 #
-# - A block fetches a tile of A and of B **once** and uses every element T times: $2mnk/T$ global loads.
-# - A block of any size fetches a tile of any shape: thread `tid` takes elements `tid + i * THREADS`, and
-#   neighbours take neighbours.
-# - Two barriers per tile: *complete*, and *no longer needed*. A missing one is a race, whatever the numbers
-#   say.
-# - 32 banks: a row or one word is one wavefront, a column of a 32-wide tile is 32.
-# - Shared memory and L1 are one memory. Every multiply-add still costs two reads from it, as written, and it
-#   is the limit.
+# This is a good place to stop. You have three rules for kernels of any kind:
 #
-# **Next:** each thread computes *several* elements of C, and what it reads from shared memory is used
-# several times.
-
-# %%
-see.my_ladder()
-
-# %% [markdown] tags=["stub"]
-# Is a word of this notebook still unclear? The [glossary](glossary.md) explains each in a sentence or two.
+# 1. Neighbouring threads access neighbouring elements.
+# 2. What several threads of a block need, the block fetches once: store, barrier, read, barrier.
+# 3. In shared memory the lanes of a warp go to 32 banks, or to one element.
+#
+# **The way back:** `python3 course.py lab` opens the course again, and `python3 course.py progress` says what
+# comes next. Each notebook begins with two questions from the ones before.
+#
+# **What waits for you:** two notebooks from here the same multiplication runs at 33 TFLOPS instead of 8, on
+# the same H200. Each thread computes more than one element of C.

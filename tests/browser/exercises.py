@@ -60,6 +60,11 @@ TYPED = {
         _FETCH_B.format(column="tx * TN + j"),
         _FETCH_B.format(column="tx + j * (BN // TN)"),
     ),
+    "kernels_on_trial": (
+        "ex-smallest_failing_shape",
+        "check.smallest_failing_shape(a=(1, 1, 1), b=(1, 1, 1), c=(2, 1, 1), d=(1, 1, 5))",
+        "check.smallest_failing_shape(a=(1, 1, 1), b=(1, 1, 5), c=(2, 1, 1), d=(1, 1, 5))",
+    ),
     "welcome": (
         "ex-vector_add",
         _ADD.format(guard="if i <= out.size:"),
@@ -76,9 +81,9 @@ TYPED = {
         _COALESCED.format(order="col, row"),
     ),
     "shared_memory_tiles": (
-        "ex-barriers",
-        "check.barriers(lambda n, T: ((n // T) * (T + 2), 2 * n // T))",
-        "check.barriers(lambda n, T: ((n // T) * (T + 1), 2 * n // T))",
+        "ex-first_loads",
+        'check.first_loads([("A", 1, 0), ("B", 3, 0), ("A", 3, 0), ("B", 3, 2)])',
+        'check.first_loads([("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)])',
     ),
     "thread_tiles_1d": (
         "ex-reads_per_result",

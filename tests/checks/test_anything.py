@@ -141,7 +141,7 @@ def test_values_are_taken_as_plain_numbers():
     assert plain(Lies(3)) != 4 and plain((Lies(3), [Lies(1)], {"a": Lies(2)})) == (3, [1], {"a": 2})
     kept = True, np.float32(0.5), np.arange(2), touches_nothing
     assert all(given is taken for given, taken in zip(kept, plain(kept), strict=True))
-    assert not check.barriers(lambda n, T: (Lies(1), Lies(1)))
+    assert not check.l1_queue(lambda addresses: Lies(1))
 
 
 def test_a_value_of_a_class_of_the_notebook_is_refused():

@@ -7,7 +7,6 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import check
-from gemm_course.checks.notebooks.shared_memory_tiles.barriers import CASES
 from gemm_course.checks.notebooks.shared_memory_tiles.smallest_failing_shape import fails, smallest_product
 from gemm_course.checks.notebooks.shared_memory_tiles.tile_walk import CASES as TILES_WALKED
 from tests.checks.cells import verdict_of
@@ -165,11 +164,6 @@ def test_the_loads_may_be_written_in_other_ways():
     assert not check.first_loads([*FIRST_LOADS, ("A", 0, 0)]).passed
 
 
-@pytest.mark.parametrize("n, T", CASES)
-def test_the_emulator_counts_the_barriers_of_the_formula(n, T):
-    assert check.barriers.right(n, T) == (n // T * (T + 1), 2 * (n // T))
-
-
 def test_the_walk_of_v02_is_that_of_the_formula():
     for tid, THREADS, BM, BK in TILES_WALKED:
         walked = [divmod(element, BK) for element in range(tid, BM * BK, THREADS)]
@@ -230,11 +224,6 @@ def test_a_map_that_fails_when_it_is_read_is_told_like_a_list():
 
     verdict = check.tile_walk(lambda t, n, rows, width: map(pair, range(t, rows * width, n)))
     assert "stopped with NameError" in verdict.message and verdict.where.startswith("Line")
-
-
-def test_barriers_may_be_floats_of_the_same_value():
-    assert check.barriers(lambda n, T: (n / T * (T + 1), 2 * n / T)).passed
-    assert check.barriers(lambda n, T: (None, None)).message.startswith("Not yet")
 
 
 @pytest.mark.parametrize("letter", RIGHT_SHAPES)

@@ -1,6 +1,6 @@
 """Wrong answers that people really give to the exercises of `shared_memory_tiles`."""
 
-from tests.wrong_solutions.altering import altered, passing, returning
+from tests.wrong_solutions.altering import altered, passing
 
 WRONG = {}
 
@@ -94,7 +94,7 @@ WRONG["reverse"] = altered(
             ("T - 1 - t", "first + T - 1 - t"),
         ),
         "tile_mirrored_as_the_array": (
-            "as if it held all of `a`",
+            "the mirror image in the whole array",
             ("T - 1 - t", "a.size - 1 - first - t"),
         ),
         "tile_of_float64": ("8 bytes each", (TILE, "cuda.shared.array(T, np.float64)")),
@@ -387,28 +387,6 @@ WRONG["tile_kernel"] = altered(
             "launches a kernel by itself",
             ("return tiled", "tiled(T, T, T, 1, None, None, 0, None)\n    return tiled"),
         ),
-    },
-)
-
-
-# ---- barriers ----------------------------------------------------------------------------------------------
-
-WRONG["barriers"] = returning(
-    "barriers",
-    {
-        "two_and_t_a_tile": ("two outside", "(n // T) * (T + 2), 2 * (n // T)"),
-        "once_for_every_thread": (
-            "all threads of the block",
-            "T * T * (n // T) * (T + 1), T * T * 2 * (n // T)",
-        ),
-        "inner_loop_only": ("before the inner loop", "(n // T) * T, 2 * (n // T)"),
-        "one_is_enough": ("one per tile", "(n // T) * (T + 1), n // T"),
-        "none_is_enough": ("none at all", "(n // T) * (T + 1), 0"),
-        "enough_comes_first": ("swapped", "2 * (n // T), (n // T) * (T + 1)"),
-        "summed_over_blocks": ("all blocks", "(n // T) ** 3 * (T + 1), 2 * (n // T) ** 3"),
-        "one_tile_only": ("one tile", "T + 1, 2"),
-        "lines_of_source": ("as they stand in the source", "2 * (n // T), 2 * (n // T)"),
-        "a_single_number": ("two numbers", "(n // T) * (T + 1)"),
     },
 )
 

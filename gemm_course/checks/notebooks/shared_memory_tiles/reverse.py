@@ -243,7 +243,12 @@ def _outside(T: int, trial: Trial, finding: Finding) -> str | None:
         return None
     block, thread = finding.block[0], finding.threads[0][0]
     own = block * T + thread
-    if finding.element in ((own,), (BLOCKS * T - 1 - own,)):
+    if finding.element == (BLOCKS * T - 1 - own,):
+        return (
+            "The tile is read as if it held all of `a`: that is the mirror image in the whole array. Every "
+            f"block has a tile of its own, in which thread t's mirror image is `T - 1 - t`, here {T - 1} - t."
+        )
+    if finding.element == (own,):
         return (
             "The tile is indexed as if it held all of `a`. Every block has a tile of its own, with the "
             f"indices 0 to {T - 1}: a thread's place in it is `cuda.threadIdx.x`."

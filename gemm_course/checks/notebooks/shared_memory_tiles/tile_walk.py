@@ -283,8 +283,9 @@ def _if_none(case: tuple, right: list[Place]) -> str:
     read=places,
     otherwise=_what_is_wrong,
     if_none=_if_none,
-    passed=f"The emulator has recorded what v02's threads load, and it is the same: {len(CASES)} threads in "
-    f"all, in {len(BLOCK_COLUMNS)} shapes of tile, {len(AT_THE_EDGE)} of them cut off at the matrix's edge.",
+    passed="The emulator has recorded what the threads of `block_tiled` load, and it is the same: "
+    f"{len(CASES)} threads in all, in {len(BLOCK_COLUMNS)} shapes of tile, {len(AT_THE_EDGE)} of them cut "
+    "off at the matrix's edge.",
 )
 def tile_walk(tid, THREADS, BM, BK):
     """walk(tid, THREADS, BM, BK) -> the (row, column) of a BM x BK tile that a thread fetches, in order."""
@@ -293,7 +294,7 @@ def tile_walk(tid, THREADS, BM, BK):
 
 @cache
 def _walks(THREADS: int, BM: int, BK: int) -> dict[int, list[Place]]:
-    """Trace with the emulator what each thread of a block of v02 loads from an A of BM rows.
+    """Trace with the emulator what each thread of a block of `block_tiled` loads from an A of BM rows.
 
     Not every block here can fetch all of B's tile too, as the stage requires. A's loads do not depend on it.
     """
