@@ -86,7 +86,7 @@ ROAD = (
             "transpose",
         ),
     ),
-    Notebook("thread_tiles_1d", ("reads_per_result", "thread_columns", "tile_sectors", "in_registers")),
+    Notebook("thread_tiles_1d", ("thread_columns", "in_registers")),
     Notebook("thread_tiles_2d", ("outer_product", "draft_is_right", "slices")),
     Notebook(
         "vectorized_access",
@@ -121,7 +121,10 @@ ROAD = (
         ),
     ),
 )
-SIDE_TRIPS = (Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),)
+SIDE_TRIPS = (
+    Notebook("warps_in_waiting", ("tile_sectors",), beside="thread_tiles_1d"),
+    Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),
+)
 NOTEBOOKS = (*ROAD, *SIDE_TRIPS)
 # The names of all exercises, first those of the road.
 EXERCISES = tuple(exercise for notebook in NOTEBOOKS for exercise in notebook.exercises)

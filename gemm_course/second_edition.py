@@ -98,7 +98,9 @@ EXERCISES = {
 
 # What a learner's older notebook may still ask, and where the course tells of it now: "is told in notebook
 # [[naive.ipynb]]".
-GONE: dict[str, str] = {}
+GONE: dict[str, str] = {
+    "reads_per_result": "is told in notebook [[thread_tiles_1d.ipynb]]",
+}
 
 
 def name_of(kept_as: str) -> str:
