@@ -85,6 +85,8 @@ see.predict("thread_tiles_1d.limit")
 #   the TM rows from `ty * TM` on.
 # - Store `alpha` times the sum, plus `beta` times what C held. Where `beta == 0`, do not read C.
 # - In each step along k, read one element of Bs and TM of As. The checker counts what stands in your source.
+#
+# (`16` lets a tile begin at a multiple of 16 bytes. The compiler will need that.)
 
 
 # %% id="ex-thread_columns"
@@ -93,8 +95,8 @@ def make_column(BM, BN, BK, TM):
 
     @cuda.jit
     def column(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BM, BK), float32)
-        Bs = cuda.shared.array((BK, BN), float32)
+        As = cuda.shared.array((BM, BK), float32, 16)
+        Bs = cuda.shared.array((BK, BN), float32, 16)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
         ### BEGIN SOLUTION
@@ -152,8 +154,8 @@ see.fold(see.diff(one_result, "thread_tiled_1d"), first="Write the exercise firs
 columns = {"BM": 128, "BN": 128, "BK": 8, "TM": 32}
 
 # %% [markdown]
-# **What we now know:** a block of 512 threads computes 16,384 results. A tile need not end where a block has
-# no more threads.
+# **What we now know:** 512 threads compute 16,384 results. So a tile can have far more elements than a
+# block has threads.
 #
 # *A good place for a pause. Until here some 45 minutes.*
 #
@@ -215,7 +217,8 @@ see.fold(lambda: see.as_compiled("thread_tiled_1d", tiles=columns), first="Say i
 
 # %% [markdown]
 # **Do it in your kernel.** Import `unroll`, as below, write `unroll(range(BK))` for the loop over `p`, and
-# check it again. With the compiler the checker tells the registers too. How many will it be, when it was 125?
+# check it again. If the compiler is here, the checker tells the registers as well: 125 for the solution, as
+# it was. How many will it be now?
 
 # %%
 from lockstep.intrinsics import unroll  # noqa: F401
@@ -237,12 +240,12 @@ from lockstep.intrinsics import unroll  # noqa: F401
 # can have. 512 threads would need 130,560 of them. The SM has 65,536: a GPU refuses to launch that.
 #
 # `thread_tiled_1d` has a **cap**: at most 64 registers per thread, so that two blocks fit on an SM. In your
-# kernel that is `@cuda.jit(max_registers=64)`. And now BK = 16, with 16 steps to write out, under the same
-# cap.
+# kernel that is `@cuda.jit(max_registers=64)`. Now back to the notch: with BK = 16 there are 16 steps to
+# write out, under the same cap.
 #
-# To find out what happens, change one thing: how many of the 16 steps are written out **at a time**. Do it in
-# your kernel. Put `STEPS = min(BK, 2)` beside `THREADS`, and make two loops of the one over `p`: the outer
-# one goes on by STEPS, the inner one is `unroll(range(STEPS))`. Then check it once more.
+# To find out what they do, change one thing only: how many of the 16 steps are written out **at a time**. Do
+# it in your kernel. Put `STEPS = min(BK, 2)` beside `THREADS`, and make two loops of the one over `p`: the
+# outer one goes on by STEPS, the inner one is `unroll(range(STEPS))`. Then check it once more.
 
 # %%
 # check.thread_columns(make_column)
@@ -275,10 +278,17 @@ see.fold(lambda: see.unrolled(), first="Choose your answer first, then open this
 
 # %% [markdown]
 # That is a **spill**: a value for which no register is left waits in local memory. A few bytes cost little.
+
+# %%
+# See it in your own kernel: give it the cap, and STEPS of min(BK, 2), then of min(BK, 16). (This compiles.
+# *Bytes spilled* counts every store of a value, so it is more than the memory which they take.)
+# see.as_compiled(make_column, tiles=columns | {"BK": 16})
+
+# %% [markdown]
 # So two doors lead out of the registers: too many values, or an index that nobody knows.
 #
 # ### Exercise [[in_registers]] · Back into registers
-# *stretch · medium · 14 minutes*
+# *core · medium · 14 minutes*
 #
 # Another kernel, a vector times a matrix: $y_j = \sum_p x_p A_{pj}$. A thread has R columns, 32 apart, so
 # that neighbours load neighbours. It is right, but its `acc` lies in local memory. It takes 38 registers.
@@ -324,8 +334,8 @@ def make_strip(R):
 check.in_registers(make_strip)
 
 # %% [markdown]
-# **What we now know:** registers are few. More steps at a time merge reads, and too many spill. The answer to
-# "how many results?" has the same form: as many as the registers hold.
+# **What we now know:** a few steps at a time let the compiler merge reads, and too many spill. Results and
+# steps share the same registers.
 
 # %% [markdown] id="side-warps_in_waiting"
 # Side trip, 25 minutes: the cap lets two blocks onto an SM, and a lower one would let four. [What are warps

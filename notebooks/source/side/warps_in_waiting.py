@@ -44,8 +44,7 @@ def sectors(BK):
 check.tile_sectors(sectors)
 
 # %% [markdown]
-# Nothing is wasted here, with BK = 8. But a request goes a long way all the same, and what comes back decides
-# when the block goes on:
+# With BK = 8 nothing is wasted, and the block waits all the same. This was measured, with the same code:
 #
 # | blocks per SM | 4 | 2 | 1 |
 # |---|---|---|---|
@@ -80,14 +79,10 @@ see.fold(lambda: see.strips("thread_tiled_1d"), first="Work it out first, then o
 # %% [markdown] tags=["thought"]
 # 40. The 600 + 508 clocks of one block have room for 1,108 / 508 = 2.2 blocks that compute. So it takes
 # three, and with 40 registers three fit.
-
-# %% [markdown]
-# So a cap of 40 should do. `thread_tiled_1d` has 32 with these tiles. Measured, on the way to cuBLAS's speed:
-# 33 % of it with 40 registers, 38 % with 32. What has the model forgotten?
-
-# %% [markdown] tags=["thought"]
-# Shared memory, which it takes for free. In the model one block keeps a scheduler busy 46 % of the time, and
-# measured are 26 %. So there is more to hide than the wait for a tile, and a fourth block helps.
+#
+# The model leaves something out. With 40 registers this kernel reached 33 % of cuBLAS's speed, with 32 it
+# reached 38 %, so the course's cap is 32. In the model one block keeps a scheduler busy 46 % of the time, and
+# measured are 26 %. Shared memory takes time as well, and there is more to hide than the wait for a tile.
 
 # %% [markdown]
 # **What we now know:** a cap on registers buys blocks, and blocks hide waiting.

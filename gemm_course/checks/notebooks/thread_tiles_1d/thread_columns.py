@@ -9,7 +9,7 @@ from gemm_course.checks.core import Element, NothingYet, Refused, exercise
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory, Proof
-from gemm_course.checks.engines.lessons import STANDARD, check_tiles_used, reads
+from gemm_course.checks.engines.lessons import STANDARD, check_tiles_used, not_in_shared, reads
 from gemm_course.checks.engines.mistakes import Prediction, added_up, mixed, only_stored, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
@@ -392,6 +392,7 @@ FACTORY = GemmFactory(
     geometry=_geometry,
     likely=_likely,
     begun=_begun,
+    at_first=not_in_shared,
     before_numbers=_before_numbers,
     in_registers=True,
     lessons=(
