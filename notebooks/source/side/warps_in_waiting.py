@@ -13,6 +13,7 @@
 from gemm_course import check
 from gemm_course import widgets as see
 
+# %%
 see.predict("thread_tiles_1d.blocks")
 
 # %% [markdown]
