@@ -61,13 +61,26 @@ ROAD = (
     Notebook("shared_memory_tiles", ("first_loads", "reverse", "tile_kernel", "tile_walk", "transpose")),
     Notebook("thread_tiles_1d", ("thread_columns", "in_registers")),
     Notebook("thread_tiles_2d", ("outer_product", "draft_is_right", "slices")),
-    Notebook("vectorized_access", ("four_at_once", "transposing_scatter", "scatter_padding", "ragged_fours", "both_switches")),
+    Notebook(
+        "vectorized_access",
+        ("four_at_once", "transposing_scatter", "scatter_padding", "ragged_fours", "both_switches"),
+    ),
     Notebook("warp_tiles", ("warp_wavefronts", "runs_of_four", "stencil", "stencil_limit")),
-    Notebook("tensor_cores", ("warp_product", "fragments_once", "ragged_product", "padded_c", "padding_wavefronts")),
-    Notebook("overlap", ("two_slots", "ring_places", "any_ring", "ring_suspects", "shared_walk", "grouped_tile")),
-    Notebook("mma_sync", ("accumulator_owner", "by_hand", "swizzle", "swizzle_any", "fragment_registers", "product_clocks")),
+    Notebook(
+        "tensor_cores", ("warp_product", "fragments_once", "ragged_product", "padded_c", "padding_wavefronts")
+    ),
+    Notebook(
+        "overlap", ("two_slots", "ring_places", "any_ring", "ring_suspects", "shared_walk", "grouped_tile")
+    ),
+    Notebook(
+        "mma_sync",
+        ("accumulator_owner", "by_hand", "swizzle", "swizzle_any", "fragment_registers", "product_clocks"),
+    ),
     Notebook("hopper", ("parities", "expected_bytes", "producer", "consumer", "standstill", "handed_over")),
-    Notebook("last_per_cent", ("last_wave", "persistent_loop", "best_width", "last_arrival", "stream_k_parts", "fused_epilogue")),
+    Notebook(
+        "last_per_cent",
+        ("last_wave", "persistent_loop", "best_width", "last_arrival", "stream_k_parts", "fused_epilogue"),
+    ),
 )
 SIDE_TRIPS = (
     Notebook("roofline", ("roof",), beside="welcome"),

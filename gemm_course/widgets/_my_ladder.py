@@ -71,7 +71,7 @@ def _bet(rung: Rung, tflops: Any) -> str:
     before = kept(rung.checker)
     has = f"Your bet on {rung.notebook}: {before.bet:g} TFLOPS" if before.bet else "You made no bet"
     if tflops is None:
-        call = f'see.my_bet("{rung.notebook}", tflops=20)'
+        call = f'see.my_bet("{rung.notebook}", tflops=12.5)'
         settled = before.bet or before.passed
         return f"{has}." if settled else f"Write your bet as a number of TFLOPS, such as {call}."
     number = isinstance(tflops, int | float | np.number) and not isinstance(tflops, bool)

@@ -54,7 +54,33 @@ _FETCH_B = """def make_fetch_b(BM, BN, BK, TM, TN):
 
 check.coalesced_b(make_fetch_b)"""
 
+_STRIP = """def make_strip(R):
+    @cuda.jit
+    def strip(n, k, x, A, y):
+        acc = cuda.local.array(R, float32)
+        first = cuda.blockIdx.x * 32 * R + cuda.threadIdx.x
+        count = min(R, (n - first + 31) // 32)
+        for i in range(R):
+            acc[i] = 0
+        for p in range(k):
+            for i in range({loop}):
+                if first + 32 * i < n:
+                    acc[i] += x[p] * A[p, first + 32 * i]
+        for i in range(R):
+            if first + 32 * i < n:
+                y[first + 32 * i] = acc[i]
+
+    return strip
+
+
+check.in_registers(make_strip)"""
+
 TYPED = {
+    "warps_in_waiting": (
+        "ex-tile_sectors",
+        "check.tile_sectors(lambda BK: 32 // BK)",
+        "check.tile_sectors(lambda BK: 32 // BK * max(1, BK // 8))",
+    ),
     "kernel5": (
         "ex-coalesced_b",
         _FETCH_B.format(column="tx * TN + j"),
@@ -86,9 +112,9 @@ TYPED = {
         'check.first_loads([("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)])',
     ),
     "thread_tiles_1d": (
-        "ex-reads_per_result",
-        "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / BK)",
-        "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / TM)",
+        "ex-in_registers",
+        _STRIP.format(loop="count"),
+        _STRIP.format(loop="R"),
     ),
     "thread_tiles_2d": (
         "ex-draft_is_right",

@@ -393,10 +393,10 @@ COLUMN_STAYING = {
         ),
     ),
     "all_set_at_once": ((ZEROS, "acc[:] = 0\n"),),
-    "rotated_by_the_step": _rotated_column("(i + p) % TM"),  # the loop over p is written out as well
     "short_loop_that_stores": (last("for i in range(TM):", "for i in range(min(TM, m - row0 - ty * TM)):"),),
 }
 COLUMN_LEAVING = {
+    "rotated_by_the_step": _rotated_column("(i + p) % TM"),
     "rotated_by_the_lane": _rotated_column("(i + tx) % TM"),
     "rotated_by_the_row": _rotated_column("(i + ty) % TM"),
     "swapped_by_the_lane": _rotated_column("i ^ (tx & 1)"),

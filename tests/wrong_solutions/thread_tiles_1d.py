@@ -7,31 +7,6 @@ from tests.wrong_solutions.altering import altered, changed, returning, solution
 WRONG = {}
 
 
-# ---- reads_per_result --------------------------------------------------------------------------------------
-
-WRONG["reads_per_result"] = returning(
-    "reads_per_result",
-    {
-        "per_multiply_add": ("per multiply-add", "1 + 1 / TM"),
-        "without_thread_tiles": ("one result reads", "2 * BK"),
-        "of_the_whole_thread": ("the whole thread reads", "BK + BK * TM"),
-        "all_divided": ("divides all reads", "2 * BK / TM"),
-        "global_counted_in": ("global memory", "BK + BK / TM + BK / 16"),
-        "as_forgotten": ("reads of As are missing", "BK / TM"),
-        "bs_forgotten": ("reads of Bs are missing", "BK"),
-        "rounded_down": ("drops what is left over", "(BK * TM + BK) // TM"),
-        "as_compiled": ("in wavefronts", "BK / 2 + BK / TM"),
-        "one_step": ("one step along k", "1 + TM"),
-        "the_other_way_round": ("other way round", "BK * TM + BK / TM"),
-        "one_step_of_as": ("BK * TM from a tile", "(BK + TM) / TM"),
-        "roles_swapped": ("BK and TM are swapped", "TM + TM / BK"),
-        "one_read_of_bs_shared": ("shares one read of Bs", "BK + 1 / TM"),
-        "one_read_of_bs_each": ("one read of Bs for each result", "BK + 1"),
-        "words": ("must be a number", '"BK + BK/TM"'),
-    },
-)
-
-
 # ---- thread_columns ----------------------------------------------------------------------------------------
 
 ZEROS = """acc = cuda.local.array(TM, float32)

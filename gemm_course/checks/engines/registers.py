@@ -24,6 +24,7 @@ from .trial import Trial
 CAPABILITY = (9, 0)
 # The disassembly gives this kind to instructions that use local memory.
 LOCAL = "local memory"
+_PIECE = 8
 WHY = (
     "A register has no address: the compiler must know which element each access means. Let loops over the "
     "array run a constant number of times, and index it with their variables."
@@ -85,8 +86,8 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
     except CannotCompile as reason:
         raise Refused(f"On the emulator the result is right. But {reason}", f"{trial.about}.") from None
     how = f"compiled for an H200 (compute capability {'.'.join(map(str, CAPABILITY))}) with {sizes}"
-    # Only spilled values are then in local memory, and no array.
-    if used.local_bytes <= used.spilled_bytes:
+    # Only spilled values are then in local memory, and no array. A thread takes it in pieces of 8 bytes.
+    if used.local_bytes <= -(-used.spilled_bytes // _PIECE) * _PIECE:
         spilled = (
             " There are spilled values in it and no array, which is allowed." if used.local_bytes else ""
         )

@@ -35,7 +35,8 @@ BEYOND = 4
 
 
 @exercise(
-    start="this is still the kernel as it was handed out. Begin with the line that the emulator named above.",
+    start="this is still the kernel as it was handed out. Too many values, or an index that nobody knows? "
+    "Decide first, then look for the line.",
     hints=(
         "A register has no address. The compiler must see, for every access to `acc`, which element it is: "
         "it unrolls the loop into `acc[0]`, `acc[1]`, ...",

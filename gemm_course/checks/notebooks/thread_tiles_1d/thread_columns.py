@@ -8,15 +8,16 @@ import numpy as np
 from gemm_course.checks.core import Element, NothingYet, Refused, exercise
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
-from gemm_course.checks.engines.gemm_factory import GemmFactory
-from gemm_course.checks.engines.lessons import STANDARD, check_tiles_used, reads
+from gemm_course.checks.engines.gemm_factory import GemmFactory, Proof
+from gemm_course.checks.engines.lessons import STANDARD, check_tiles_used, not_in_shared, reads
 from gemm_course.checks.engines.mistakes import Prediction, added_up, mixed, only_stored, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
+from gemm_course.model import occupancy
 from lockstep import Finding, Watch
 
 TILES = tile_choices(
-    "BM BN BK TM", (8, 4, 4, 4), (16, 32, 8, 8), (32, 16, 4, 2), (32, 8, 8, 16), (64, 64, 8, 8)
+    "BM BN BK TM", (8, 4, 4, 4), (16, 32, 8, 8), (32, 16, 4, 2), (32, 8, 8, 16), (128, 128, 8, 32)
 )
 # The solution takes this many registers per thread with the tiles that are compiled. A test compiles it.
 OF_THE_SOLUTION = 125
@@ -39,18 +40,29 @@ def thread_columns(make_column):
         proof = FACTORY.prove(make_column)
     except Refused as refused:
         raise _with_the_size(refused) from None
+    reads = proof.trials[TILES[-1]].reads_per_multiply_add
     return (
-        f"Right on {proof.problems} problems. With document 004's tiles (64 × 64 × 8, TM = 8) the threads "
-        f"read {proof.trials[TILES[-1]].reads_per_multiply_add:.4g} elements of shared memory for each "
-        f"multiply-add instead of 2, and there is no race. {_compared(proof.registers)} "
-        "(A thread may have up to 255. What many of them cost comes later in this notebook.)"
-        f"{_other_rows(proof.trials[TILES[0]])}"
+        f"Right on {proof.problems} problems. With this notebook's tiles (128 × 128 × 8, TM = 32) the "
+        f"threads read {reads:.4g} elements of shared memory for each multiply-add instead of 2, and there "
+        f"is no race. {_compared(proof.registers)}{_too_many(proof)}{_other_rows(proof.trials[TILES[0]])}"
     )
 
 
 def _compared(registers: str) -> str:
     """Return what is known about the registers, with the solution's number beside the kernel's."""
     return re.sub(r"\d+ registers per thread", rf"\g<0> (the solution: {OF_THE_SOLUTION})", registers)
+
+
+def _too_many(proof: Proof) -> str:
+    """Return a sentence where the threads of a block take more registers than an SM has, else ""."""
+    found, trial = re.search(r"(\d+) registers per thread", proof.registers), proof.trials[TILES[-1]]
+    threads = TILES[-1].BM * TILES[-1].BN // TILES[-1].TM
+    if not found or occupancy(threads, int(found[1]), trial.report.shared_bytes).blocks:
+        return ""
+    return (
+        f" But a block has {threads} threads, and for all of them together that is more than an SM has: with "
+        "these tiles a GPU would refuse the launch."
+    )
 
 
 def _other_rows(whole: GemmTrial) -> str:
@@ -380,6 +392,7 @@ FACTORY = GemmFactory(
     geometry=_geometry,
     likely=_likely,
     begun=_begun,
+    at_first=not_in_shared,
     before_numbers=_before_numbers,
     in_registers=True,
     lessons=(

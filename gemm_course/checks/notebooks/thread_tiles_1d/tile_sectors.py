@@ -65,8 +65,8 @@ SLIPS = (
 def _passed(right) -> str:
     shown = ", ".join(f"BK = {BK}: {right(BK)}" for (BK,) in sorted(DEPTHS))
     return (
-        f"The emulator counts the same when v03 loads its tile of A: {shown}. From BK = 8 on a deeper tile "
-        "saves no sectors; below it sectors are wasted."
+        f"The emulator counts the same when `thread_tiled_1d` loads its tile of A: {shown}. From BK = 8 on a "
+        "deeper tile saves no sectors; below it sectors are wasted."
     )
 
 
@@ -84,7 +84,7 @@ def _passed(right) -> str:
     passed=_passed,
 )
 def tile_sectors(BK):
-    """sectors(BK) -> the sectors that one warp's request for v03's tile of A moves; A starts at a sector."""
+    """sectors(BK) -> the sectors of a warp's request for thread_tiled_1d's tile of A, at a sector."""
     stage, tiles = LADDER["thread_tiled_1d"], {"BM": WIDE, "BN": WIDE, "BK": BK, "TM": max(8, WIDE // BK)}
     A, B, C = (np.zeros(shape, np.float32) for shape in ((WIDE, ROW), (BK, ROW), (WIDE, ROW)))
     problem = (WIDE, WIDE, BK, np.float32(1), A, B, np.float32(0), C)
