@@ -90,7 +90,7 @@ ROAD = (
     Notebook("thread_tiles_2d", ("outer_product", "draft_is_right", "slices")),
     Notebook(
         "vectorized_access",
-        ("four_at_once", "transposing_scatter", "scatter_padding", "ragged_fours", "stray_read"),
+        ("four_at_once", "transposing_scatter", "scatter_padding", "ragged_fours", "both_switches"),
     ),
     Notebook(
         "warp_tiles",
@@ -121,7 +121,10 @@ ROAD = (
         ),
     ),
 )
-SIDE_TRIPS = (Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),)
+SIDE_TRIPS = (
+    Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),
+    Notebook("one_read_too_many", ("stray_read",), beside="vectorized_access"),
+)
 NOTEBOOKS = (*ROAD, *SIDE_TRIPS)
 # The names of all exercises, first those of the road.
 EXERCISES = tuple(exercise for notebook in NOTEBOOKS for exercise in notebook.exercises)
