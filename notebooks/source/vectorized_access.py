@@ -20,15 +20,16 @@ print(f"{len(loop.rows)} instructions, of which {loop.by_kind['multiply-add']} a
 
 # %% [markdown]
 # One in four is no multiply-add. Each clock that one of these takes is lost for multiplying. **What do most
-# of them do?** Load the tiles, store them, read them again, or something else? Say it, then open this.
+# of them do?** Load the tiles, store them, read them again, or compute addresses? Say it, then open this.
 
 # %%
 others = pd.Series(loop.by_kind).drop("multiply-add")
-see.fold(others[others > 0].to_frame("instructions"), first="Choose first, then open this.")
-
-# %% [markdown] tags=["thought"]
-# Integer arithmetic and moves: 227. Many of them make addresses. The tiles come by 16 loads and 16 stores of
-# one float each, and every float has an address of its own.
+see.fold(
+    others[others > 0].to_frame("instructions"),
+    "Integer arithmetic and moves: 227. Many of them make addresses. The tiles come by 16 loads\n"
+    "and 16 stores of one float each, and every float has an address of its own.",
+    first="Choose first, then open this.",
+)
 
 # %% [markdown]
 # *Time: about 33 minutes to read, 77 for the exercises, in two sittings; the pause is marked. Comes from
@@ -120,18 +121,17 @@ counted = "global_load_requests", "global_load_sectors", "global_store_requests"
 see.fold(lambda: see.compare("thread_tiled_2d", "vectorized", square | {"PAD": 0}, *counted))
 
 # %% [markdown]
-# **What we now know:** fours take a quarter of the load and store instructions, and of the addresses. Of A
-# and B they load as many bytes as before.
+# **What we now know:** one instruction can move four floats, if they begin at a multiple of 16 bytes.
 #
 # ## What does a thread read side by side?
 #
 # Filling the tiles is one half, reading them the other. In step p your thread of notebook
 # [[thread_tiles_2d.ipynb]] reads
 #
-# - `Bs[p, x0]` to `Bs[p, x0 + 7]`: neighbours. The compiler reads them as two fours.
+# - `Bs[p, x0]` to `Bs[p, x0 + 7]`: neighbours. If you told it `u32`, the compiler reads them as two fours.
 # - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two are neighbours, so these
-#   stay eight reads. (Where the loop over p is written out, by `unroll`, the compiler finds fours in As
-#   after all: along k, four steps at once.)
+#   stay eight reads. (If you told it `unroll` as well, the compiler finds fours in As after all: along k,
+#   four steps at once.)
 #
 # So documents 003 and 004 **transpose** A's tile on its way into shared memory. Then `As[p, y0]` to `As[p, y0
 # + 7]` are neighbours as well. Does that pay? Keep your doubts until the end.
@@ -141,15 +141,13 @@ see.fold(lambda: see.compare("thread_tiled_2d", "vectorized", square | {"PAD": 0
 # stores remain.
 #
 # Be thread 13, with BK = 16. Which row of A is yours, and which four of it? Where do your floats land in As?
-# Say it, then choose the thread and step.
+# Say it, then choose the thread and step. (The names are document 003's: innerRowA is a thread's row,
+# innerColA its four in this row, rowStrideA the rows that the block covers in a pass.)
 
 # %%
 see.scatter()
 
 # %% [markdown]
-# (Document 003 calls a thread's row innerRowA, its four innerColA, and the rows that the block covers in a
-# pass rowStrideA.)
-#
 # ### Exercise [[transposing_scatter]] · The transposing scatter
 # *core · hard · the heart of this notebook · 20 minutes*
 #
@@ -270,7 +268,8 @@ see.wavefronts()
 # - A four that begins past k, or in a row past m, is not loaded at all.
 # - A four that begins before k is loaded, and each of its elements past k becomes a zero.
 #
-# (B needs less. A four past n ends up in columns that C does not have, and a row past k is zeros.)
+# (The tile of B is simpler: rows past k are zeros, and what lies past n ends up in columns that C does not
+# have.)
 #
 # ### Exercise [[ragged_fours]] · Where the matrix ends
 # *core · hard · 24 minutes*
@@ -323,16 +322,17 @@ check.ragged_fours(make_fetch)
 # Now build the kernel, with a switch for each half. FOURS: do the copies move fours? TRANSPOSED: does A's
 # tile lie on its side? `make_copies` gives you three device functions that obey both:
 #
-# - `fetch_a(m, k, A, row0, k0, As, tid)` brings the tile of A that begins at `A[row0, k0]`. Its element (r, c)
-#   goes to `As[r, c]`, or to `As[c, r]` if TRANSPOSED. With both switches on, it does what your `fetch` does.
+# - `fetch_a(m, k, A, row0, k0, As, tid)` brings the tile of A that begins at `A[row0, k0]`. Its element (r,
+#   c) goes to `As[r, c]`, or to `As[c, r]` if TRANSPOSED. With both switches on, it does what your `fetch`
+#   does.
 # - `fetch_b(k, n, B, k0, col0, Bs, tid)` brings the tile of B that begins at `B[k0, col0]`.
 # - `put(m, n, alpha, beta, C, row, col, acc)` stores a thread's results, the first at `C[row, col]`.
 #
 # ### Exercise [[both_switches]] · Both switches
 # *core · medium · 15 minutes*
 #
-# Fill the five gaps: As' shape, the two tiles, the two calls, the read of As, and the call of `put`. The rest
-# is notebook [[thread_tiles_2d.ipynb]]'s [[outer_product]].
+# Fill the five gaps: As' shape, the two tiles, the two calls, the reads, and the call of `put`. The rest is
+# notebook [[thread_tiles_2d.ipynb]]'s [[outer_product]].
 #
 # - Reads stay plain loops: where a thread reads neighbours, the compiler makes fours of them. It does so only
 #   with `u32` around thread and block numbers: of a `u32` it knows that it is never negative, and a negative
@@ -426,21 +426,10 @@ see.fold(see.diff("thread_tiled_2d", "vectorized"), first="Write the exercise fi
 # %%
 see.predict("vectorized_access.halves")
 
-# %% [markdown] tags=["answer"]
-# | square, on an H200 | TFLOPS |
-# |---|---|
-# | neither | 33 |
-# | TRANSPOSED only | 30 |
-# | FOURS only | 35 |
-# | both | 38 |
-#
-# **The halves do not add up.** One of these forms has a handicap: with FOURS only, the compiler does not get
-# along with 128 registers, and spills 56 bytes. The other three spill nothing.
-
 # %% [markdown]
-# Why is TRANSPOSED alone a loss? Count it in your own kernel: how many wavefronts do the stores into shared
-# memory take, in each form? Here is one block with one pair of tiles. (The reads of these tiles, as compiled,
-# take 8 · 16 · 20 = 2,560.)
+# Look for a reason in your own kernel. How many wavefronts do the stores into shared memory take, in each of
+# the four forms? Here is one block with one pair of tiles. (The reads of these tiles, as compiled, take 8 ·
+# 16 · 20 = 2,560.)
 
 # %% id="stores"
 A, B, C = np.zeros((128, 16), np.float32), np.zeros((16, 128), np.float32), np.zeros((128, 128), np.float32)
@@ -460,11 +449,22 @@ for forms in [(False, False), (False, True), (True, False), (True, True)]:
 ### END SOLUTION
 
 # %% [markdown] tags=["thought"]
-# 128, 1,088, 128 and 320. Alone, TRANSPOSED stores what came along a row of A: 16 lanes go down one column of
-# As, 128 floats apart, all in one bank. That is 16 wavefronts for a store. With FOURS four lanes share a row,
-# and it is 4.
+# | square | TFLOPS | wavefronts of these stores | spilled bytes |
+# |---|---|---|---|
+# | neither | 33 | 128 | 0 |
+# | TRANSPOSED only | 30 | 1,088 | 0 |
+# | FOURS only | 35 | 128 | 56 |
+# | both | 38 | 320 | 0 |
+#
+# TRANSPOSED alone: 16 lanes hold a row of A, and store it down a column of As, 128 floats apart, all in one
+# bank. That is 16 wavefronts for a store. With FOURS four lanes share a row, and it is 4.
+#
+# FOURS alone: the compiler does not get along with 128 registers, and spills. So this form has a handicap of
+# its own. **The halves do not add up.**
 
 # %% [markdown]
+# ## Where did the instructions go?
+#
 # **Three loops without a name.** *Neither* is the first. The others are *TRANSPOSED only*, *FOURS only* and
 # *both*. Which is which, and how do you know?
 #
@@ -479,16 +479,17 @@ for forms in [(False, False), (False, True), (True, False), (True, True)]:
 # Loop 2 still loads singly: *TRANSPOSED only*. Loop 3 stores all by fours: *FOURS only*. Loop 1 loads by
 # fours, but 8 of its stores are the scatter into As, and 2 are Bs by fours: *both*.
 #
-# Look at the last column: FOURS took away four of five instructions that were arithmetic and moves.
+# The last column answers this notebook's question: FOURS took away four of five instructions that were
+# arithmetic or moves.
 
 # %% [markdown]
-# **What we now know:** fours pay. Transposing pays only together with them.
+# **What we now know:** fours take instructions away, and pay. Transposing pays only together with them.
 #
 # ## What stops it now?
 #
-# In notebook [[thread_tiles_2d.ipynb]] shared memory was busy in 72 % of the clocks, and issue slots were
-# taken in 69 %. Since then one in seven instructions of the loop has gone. A step's reads still take 20
-# wavefronts. Which of the two is busier now, and how busy?
+# In notebook [[thread_tiles_2d.ipynb]] shared memory was busy in 72 % of the clocks, and instructions were
+# issued in 69 % of the possible places, the *issue slots*. Since then one in seven instructions of the loop
+# has gone. A step's reads still take 20 wavefronts. Which of the two is busier now, and how busy?
 
 # %%
 see.fold(
@@ -501,8 +502,8 @@ see.fold(
 # faster, and each wants its 20 wavefronts. Is that the limit? Take wavefronts away, and look.
 
 # %% [markdown]
-# Now the tiles are yours. First set the padding to 4. Then find tiles that beat the square. Watch the
-# multiply-adds per shared load and the speed that was measured.
+# Now the tiles are yours. First set the padding to 4. Then find tiles that beat the square. Watch
+# the shared loads per multiply-add and the speed that was measured.
 
 # %%
 see.tiles(

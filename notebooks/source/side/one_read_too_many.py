@@ -1,8 +1,9 @@
 # %% [markdown]
 # # [[one_read_too_many.ipynb]] · When do fours do harm?
 #
-# A side trip from [notebook [[vectorized_access.ipynb]]](vectorized_access.ipynb#cell-id=side-one_read_too_many),
-# and back. Three kernels that move four floats at once: one reads what is not there, one got slower, and one
+# A side trip from
+# [notebook [[vectorized_access.ipynb]]](vectorized_access.ipynb#cell-id=side-one_read_too_many), and back.
+# Three kernels that move four floats at once: one reads what is not there, one got slower, and one
 # reads its tiles by fours that get in each other's way.
 #
 # *Time: about 17 minutes to read, 10 for the exercises. Needs notebook [[vectorized_access.ipynb]] up to
@@ -101,8 +102,8 @@ see.fold(lambda: see.heatmap("vectorized", "TM", "TN", others="best"), first="Ch
 
 # %% [markdown] tags=["thought"]
 # Tall wins. It reads more of As, where the lanes of a row share every word. Wide ones read more of Bs, where
-# the lanes' pieces lie 16 floats apart and meet in the same banks. (The map is kind to them: each cell has its
-# own best block, and for 4 × 16 that is one in which only two lanes lie side by side.)
+# the lanes' pieces lie 16 floats apart and meet in the same banks. (The map is kind to them: each cell has
+# its own best block, and for 4 × 16 that is one in which only two lanes lie side by side.)
 
 # %% [markdown]
 # The best that was measured is taller and larger still: 128 × 256 × 32 with 16 × 8 results per thread, 42

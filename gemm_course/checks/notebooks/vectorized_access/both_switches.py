@@ -43,7 +43,7 @@ ROWS = 200_000
 
 
 @exercise(
-    start="choose As' shape by the switch, `(BK, BM) if TRANSPOSED else (BM, BK)`, and declare both tiles.",
+    start="begin with As' shape: how many rows and columns has it, with TRANSPOSED and without?",
     hints=(
         "With TRANSPOSED `fetch_a` stores element (r, c) of A's tile into `As[c, r]`. So As has BK rows of "
         "BM floats then, and BM rows of BK otherwise. Choose beside the kernel: `SHAPE = (BK, BM) if "
