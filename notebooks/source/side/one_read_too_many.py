@@ -41,8 +41,7 @@ check.stray_read(access=("C", "load"), shape=(32, 17))
 ### END SOLUTION
 
 # %% [markdown]
-# Why does no test notice it? What was read is never stored. And on a GPU, behind an array there is mostly
-# some other array, not the end of all memory. The course's kernel asks first:
+# Why does no test notice it? What was read is never stored. The course's kernel asks first:
 
 # %% tags=["listing"]
 from gemm_course.kernels.parts.results import store_four
@@ -50,10 +49,9 @@ from gemm_course.kernels.parts.results import store_four
 see.fold(see.source(store_four), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# **What we now know:** an access outside its array can stay unseen for years. The emulator looks at every
-# one.
+# **What we now know:** results can be right, and an access wrong. The emulator looks at every access.
 #
-# ## Can fours make a kernel slower?
+# ## What do fours bring another kernel?
 #
 # Document 004's author wrote each of his kernels twice, in C++: with single loads of the tiles, and by fours.
 # His v02 is like your tiles of notebook [[shared_memory_tiles.ipynb]]: blocks of 32 × 32 threads, tiles of 32
@@ -66,7 +64,7 @@ see.predict("one_read_too_many.v02")
 see.fold(lambda: see.vectorized_peers("v02", "v04"), first="Choose first, then open this.")
 
 # %% [markdown]
-# There are two suspects:
+# Two things came with the fours:
 #
 # 1. **Idle threads.** A tile of A has 256 fours, and a block 1,024 threads. Three in four wait at the
 #    barrier. "We waste a lot of threads", says a comment in the source.
@@ -74,8 +72,8 @@ see.fold(lambda: see.vectorized_peers("v02", "v04"), first="Choose first, then o
 #    How often it runs is known only at run time. A register has no address, so in C++ the four go to local
 #    memory (notebook [[thread_tiles_1d.ipynb]]).
 #
-# You may change one thing in the kernel, and measure again. Which change tells the two apart, and which
-# suspect do you accuse?
+# You may change one thing in the kernel, and measure again. Which change tells the two apart, and which of
+# them matters more?
 
 # %% [markdown] tags=["thought"]
 # Leave the zeros out: as many threads are idle as before. (4096 is a multiple of 32, so results stay right.)
