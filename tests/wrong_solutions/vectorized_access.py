@@ -324,6 +324,15 @@ def both_switches() -> dict[str, Wrong]:
             (FETCH_B, "fetch_b(k, n, B, col0, k0, Bs, tid)"),
         ),
         "numbered_along_x": ("The call is `fetch_a(", (FETCH_A, "fetch_a(m, k, A, row0, k0, As, tx)")),
+        "every_row_of_threads_does_the_same": (
+            "its own number in the whole block",
+            ("Bs, tid)", "Bs, cuda.threadIdx.x)"),
+            ("As, tid)", "As, cuda.threadIdx.x)"),
+        ),
+        "results_never_set_to_zero": (
+            "set its elements to zero",
+            ("                acc[i, j] = 0\n", "                pass\n"),
+        ),
         "nobody_fills_bs": ("`fetch_b` is not called", (f"            {FETCH_B}\n", "")),
         "nobody_fills_anything": (
             "Nobody fills the tiles",

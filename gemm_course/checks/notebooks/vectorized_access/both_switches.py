@@ -157,13 +157,18 @@ def _outside(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _never_filled(finding: Finding, trial: GemmTrial) -> str | None:
+    if trial.report.accesses.query("space == 'shared' and array == @finding.array").empty:
+        return None
     called = trial.written.calls("fetch_a", "fetch_b")
     if not called:
         return f"Nobody fills the tiles: call `fetch_a` and `fetch_b` before the barrier. {finding.message}"
     missing = set(FETCHES) - {each.name for each in called}
     if missing:
         return f"`{missing.pop()}` is not called, so nobody fills that tile. {finding.message}"
-    return None
+    return (
+        f"A part of `{finding.array}` is never filled. Every thread must call `fetch_a` and `fetch_b`, each "
+        f"with its own number in the whole block, `tid`. {finding.message}"
+    )
 
 
 def _same_place(finding: Finding, trial: GemmTrial) -> str:
