@@ -16,10 +16,10 @@ class Rung:
 
     ``notebook`` is the notebook's file name without its number. ``checker`` is the name of the checker that
     the learner's kernel passes. ``stage`` and ``tiles`` name the ladder's kernel, with the notebook's tile; a
-    learner's factory takes the first of these sizes. ``reads`` is where the multiply-adds get their numbers
-    from: "global" for L1, "shared", or "" for an answer that is no whole kernel and is not counted. ``block``
-    are the threads of a block, along x and y. ``limits`` tells whether these reads are what limits the
-    kernel.
+    learner's factory takes the first of these sizes, and then ``switches``. ``reads`` is where the
+    multiply-adds get their numbers from: "global" for L1, "shared", or "" for an answer that is no whole
+    kernel and is not counted. ``block`` are the threads of a block, along x and y. ``limits`` tells whether
+    these reads are what limits the kernel.
     """
 
     notebook: str
@@ -29,6 +29,7 @@ class Rung:
     reads: str = ""
     block: tuple[int, int] = (0, 0)
     limits: bool = True
+    switches: tuple[bool, ...] = ()
 
     @property
     def name(self) -> str:
@@ -40,7 +41,7 @@ class Rung:
         if hasattr(answer, "py_func"):
             return answer
         sizes = list(self.tiles.values())
-        return answer(*sizes[: len(signature(answer).parameters)])
+        return answer(*sizes[: len(signature(answer).parameters) - len(self.switches)], *self.switches)
 
 
 _WARP_WIDE = {"BM": 32, "BN": 32}
@@ -56,7 +57,16 @@ RUNGS = (
     Rung("shared_memory_tiles", "tile_kernel", "penny_xu_tile", _CUBE, "shared", (32, 32)),
     Rung("thread_tiles_1d", "thread_columns", "thread_tiled_1d", _COLUMNS, "shared", (128, 4)),
     Rung("thread_tiles_2d", "slices", "thread_tiled_2d", _SQUARE, "shared", (16, 16)),
-    Rung("vectorized_access", "ragged_fours", "vectorized", _IN_FOURS, limits=False),
+    Rung(
+        "vectorized_access",
+        "both_switches",
+        "vectorized",
+        _IN_FOURS,
+        "shared",
+        (16, 16),
+        limits=False,
+        switches=(True, True),  # FOURS and TRANSPOSED
+    ),
     Rung("warp_tiles", "runs_of_four", "warp_tiled", _OF_WARPS, "shared", (256, 1), limits=False),
 )
 

@@ -193,7 +193,12 @@ def _loads(subject: _Subject, k: int) -> list[Request]:
     )
     trace = report.trace
     if subject.own:
-        stored = set(trace.loc[(trace["array"] == "C") & (trace["op"] == "store"), "element"])
+        stores = trace[(trace["array"] == "C") & (trace["op"] == "store")]
+        stored = {
+            (row, column + e)
+            for (row, column), bits in zip(stores["element"], stores["bits"], strict=True)
+            for e in range(bits // 32)
+        }
         own_tile = {(row, column) for row, column in stored if _in_tile(subject, row, column)}
         _check_results(subject, len(own_tile))
     return requests(trace, op="load", space="shared")

@@ -35,7 +35,7 @@ def wavefronts() -> Explorer:
     names = list(ACCESSES)
     controls = {
         "access": ("access", names, names[0]),
-        "depth": ("BK", (8, 16, 32), 16),
+        "depth": ("BK", (8, 16, 32), 8),
         "pad": ("padding of As, floats", (0, 1, 2, 4, 8), 0),
     }
     return Explorer(draw, controls)

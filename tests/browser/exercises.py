@@ -123,8 +123,8 @@ TYPED = {
     ),
     "vectorized_access": (
         "ex-scatter_padding",
-        "check.scatter_padding(wavefronts=[8, 2, 4], take=2)",
-        "check.scatter_padding(wavefronts=[8, 2, 4], take=4)",
+        "check.scatter_padding(wavefronts=[4, 1, 2], take=2)",
+        "check.scatter_padding(wavefronts=[4, 1, 2], take=4)",
     ),
     "warp_tiles": (
         "ex-owner_map",

@@ -1,16 +1,21 @@
 """The checkers of `vectorized_access` on other right answers, on half-written ones and on odd ones."""
 
+import inspect
+import linecache
+import textwrap
+
 import numpy as np
 import pytest
 from numba import cuda, float32
 
 from gemm_course import check, compiled
-from gemm_course.checks.kits import around
+from gemm_course.checks.kits import around, make_copies
 from gemm_course.checks.notebooks.vectorized_access.scatter_padding import wavefronts_of
 from gemm_course.checks.notebooks.vectorized_access.stray_read import SMALLEST, TILE, strays
 from gemm_course.kernels import LADDER
+from gemm_course.kernels.variants import vectorized_apart
 from lockstep import wavefronts
-from lockstep.intrinsics import copy16, load4, store4
+from lockstep.intrinsics import copy16, load4, store4, u32
 from tests.wrong_solutions.vectorized_access import WRONG
 
 
@@ -168,6 +173,64 @@ def transpose_with_barriers(BM, BK, PAD, THREADS):
     return transpose
 
 
+def with_its_own_fetch(BM, BN, BK, TM, TN, FOURS, TRANSPOSED):
+    """The learner's fetch of ragged_fours, a padded As, and reads by load4 where they are neighbours."""
+    fetch_a, fetch_b, put = make_copies(BM, BN, BK, TM, TN, FOURS, TRANSPOSED)
+    if FOURS and TRANSPOSED:
+        fetch_a = fetch_with_clamped_rows(BM, BK, BM * BN // (TM * TN))
+    SHAPE = (BK, BM + 4) if TRANSPOSED else (BM, BK + 4)
+    WIDE = TRANSPOSED and TM % 4 == 0
+
+    @cuda.jit
+    def kernel(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array(SHAPE, float32, 16)
+        Bs = cuda.shared.array((BK, BN), float32, 16)
+        tx, ty = u32(cuda.threadIdx.x), u32(cuda.threadIdx.y)
+        top, left = u32(cuda.blockIdx.y) * BM, u32(cuda.blockIdx.x) * BN
+        mine = ty * (BN // TN) + tx
+        acc = cuda.local.array((TM, TN), float32)
+        a = cuda.local.array(TM, float32)
+        b = cuda.local.array(TN, float32)
+        for i in range(TM):
+            for j in range(TN):
+                acc[i, j] = 0
+        k0 = 0
+        while k0 < k:
+            fetch_a(m, k, A, top, k0, As, mine)
+            fetch_b(k, n, B, k0, left, Bs, mine)
+            cuda.syncthreads()
+            for p in range(BK):
+                if WIDE:
+                    for i in range(0, TM, 4):
+                        a[i], a[i + 1], a[i + 2], a[i + 3] = load4(As, (p, ty * TM + i))
+                else:
+                    for i in range(TM):
+                        a[i] = As[p, ty * TM + i] if TRANSPOSED else As[ty * TM + i, p]
+                for j in range(TN):
+                    b[j] = Bs[p, tx * TN + j]
+                for i in range(TM):
+                    for j in range(TN):
+                        acc[i, j] += a[i] * b[j]
+            cuda.syncthreads()
+            k0 += BK
+        put(m, n, alpha, beta, C, top + ty * TM, left + tx * TN, acc)
+
+    return kernel
+
+
+def without_the_kit(BM, BN, BK, TM, TN, FOURS, TRANSPOSED):
+    """The course's kernel with these switches, in blocks of two dimensions."""
+    made = vectorized_apart.build(BM, BN, BK, TM, TN, 0, FOURS, TRANSPOSED)
+    lines = textwrap.dedent(inspect.getsource(made))
+    numbers = "u32(cuda.threadIdx.y) * (BN // TN) + u32(cuda.threadIdx.x)"
+    source = lines.replace("u32(cuda.threadIdx.x)", numbers)
+    names = {**vars(vectorized_apart), **inspect.getclosurevars(made).nonlocals}
+    name = f"vectorized_apart in two dimensions {FOURS} {TRANSPOSED} {BM} {BK}"
+    linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+    exec(compile(source, name, "exec"), names)
+    return cuda.jit(names["vectorized_apart"])
+
+
 COMMENTED = [
     ("ragged_fours", fetch_until_k, "a chain of branches of `v[e]`"),
     ("ragged_fours", fetch_as_document_004, "`v[3 - j]`. In C++ the four would go to local memory"),
@@ -202,6 +265,8 @@ RIGHT = [
     ("ragged_fours", fetch_with_clamped_rows),
     ("ragged_fours", fetch_with_slices),
     ("ragged_fours", fetch_with_an_array_of_its_own),
+    ("both_switches", with_its_own_fetch),
+    ("both_switches", without_the_kit),
 ]
 
 
@@ -213,19 +278,19 @@ def test_another_right_answer_passes(exercise, answer):
 
 
 def test_answers_in_other_forms_pass():
-    assert check.scatter_padding((8, 2, np.int64(4)), 4).passed
+    assert check.scatter_padding((4, 1, np.int64(2)), 4).passed
     assert check.stray_read(["C", "read"], [32, 17]).passed
 
 
 @pytest.mark.parametrize(
     "answer, words",
     [
-        ({"wavefronts": [8, 2, 4]}, "which padding do you"),
-        ({"wavefronts": [8, 2, None], "take": 4}, "padding 4 is still missing"),
-        ({"wavefronts": [8, 2], "take": 4}, "your list has 2"),
-        ({"wavefronts": "8, 2, 4", "take": 4}, "three numbers"),
-        ({"wavefronts": [8, 2, 4.5], "take": 4}, "whole number"),
-        ({"wavefronts": [7, 2, 4], "take": 4}, "lie in the same bank"),
+        ({"wavefronts": [4, 1, 2]}, "which padding do you"),
+        ({"wavefronts": [4, 1, None], "take": 4}, "padding 4 is still missing"),
+        ({"wavefronts": [4, 1], "take": 4}, "your list has 2"),
+        ({"wavefronts": "4, 1, 2", "take": 4}, "three numbers"),
+        ({"wavefronts": [4, 1, 2.5], "take": 4}, "whole number"),
+        ({"wavefronts": [3, 1, 2], "take": 4}, "lie in the same bank"),
     ],
 )
 def test_a_half_written_padding_is_told_what_is_missing(answer, words):
@@ -253,11 +318,11 @@ def test_a_half_found_stray_read_is_told_what_is_missing(answer, words):
 def test_the_padding_exercise_counts_as_the_stage_does(pad):
     """Of the three paddings the stage allows 0 and 4; its own stores take as many wavefronts."""
     stage = LADDER["vectorized"]
-    tiles = {"BM": 128, "BN": 128, "BK": 32, "TM": 8, "TN": 8, "PAD": pad}
+    tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": pad}
     assert bool(stage.rules(tiles)) == (pad == 2)
     lanes = range(32)
-    words = [4 * (lane % 8) * (128 + pad) + lane // 8 for lane in lanes]
-    assert wavefronts_of(pad) == wavefronts(words, 32, "store") == {0: 8, 2: 2, 4: 4}[pad]
+    words = [4 * (lane % 4) * (128 + pad) + lane // 4 for lane in lanes]
+    assert wavefronts_of(pad) == wavefronts(words, 32, "store") == {0: 4, 2: 1, 4: 2}[pad]
 
 
 def test_what_hides_the_stray_read():

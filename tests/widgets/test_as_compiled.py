@@ -148,6 +148,13 @@ def test_a_plain_kernel_reads_as_it_is_written_and_an_unrolled_one_in_fours():
     assert [cell[0] for cell in table.parts[KERNEL]["blocks per SM of an H200"]] == ["1", "1", "2"]
 
 
+def test_results_that_are_stored_four_at_a_time_are_all_counted(no_compiler):
+    stage = LADDER["vectorized"]
+    kernel = stage.kernel(stage.complete({**SQUARE, "PAD": 0}))
+    table = see.as_compiled(kernel, tiles=SQUARE, block=(256, 1))
+    assert table.parts[WAVEFRONTS]["as written"] == ["40: 8 for As, 32 for Bs"]
+
+
 def test_without_the_compiler_a_kernel_of_ones_own_is_counted_as_written_only(no_compiler):
     table = see.as_compiled(make_plain, "thread_tiled_2d", tiles=SQUARE)
     assert table.parts[WAVEFRONTS]["as written"][0] == "48: 16 for As, 32 for Bs"

@@ -97,12 +97,12 @@ def test_every_figure_of_the_ladders_kernels_is_a_record(learner):
 
 def test_counts_that_are_missing_say_what_to_do_and_old_progress_counts(learner):
     learner.setattr(_my_ladder, "passed", lambda: {"coalesced": "2026-11-21T10:00:00"})
-    keep("ragged_fours", "counted", {"wavefronts": None})
+    keep("both_switches", "counted", {"wavefronts": None})
     picture = see.my_ladder()
     assert picture.alt.startswith("My ladder: 2 of 7")
     assert "Wavefronts: run your check again, 2 measured." in told(picture, "02 coalesced")
     assert "at most" not in told(picture, "02 coalesced")
-    assert "Wavefronts: yours not counted, 0.312 measured." in told(picture, "06 vectorized access")
+    assert "Wavefronts: run your check again, 0.312 measured." in told(picture, "06 vectorized access")
     assert not faults(picture)
 
 
@@ -162,7 +162,9 @@ def test_kernels_that_passed_here_are_measured_once_and_the_others_are_not(learn
 
 
 @pytest.mark.filterwarnings("ignore:Grid size")
-@pytest.mark.parametrize("name", ["naive", "coalesced", "tile_kernel", "thread_columns", "slices"])
+@pytest.mark.parametrize(
+    "name", ["naive", "coalesced", "tile_kernel", "thread_columns", "slices", "both_switches"]
+)
 def test_a_kernel_is_launched_as_its_notebook_launches_it(learner, name):
     """The emulator stands in for the GPU, with matrices of a block or some."""
 

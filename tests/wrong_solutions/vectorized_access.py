@@ -160,16 +160,16 @@ def transposing_scatter() -> dict[str, Wrong]:
 
 def scatter_padding() -> dict[str, Wrong]:
     answers = {
-        "no_conflict_without_padding": ("eight different banks", "wavefronts=[1, 1, 1], take=0"),
-        "all_in_one_bank": ("4 neighbouring banks", "wavefronts=[32, 2, 4], take=4"),
-        "those_of_16": ("right for BK = 16", "wavefronts=[4, 1, 2], take=4"),
-        "two_is_perfect": ("Lanes 0 and 4", "wavefronts=[8, 1, 4], take=4"),
-        "padding_counted_once": ("so that 4 rows further it is 8", "wavefronts=[8, 8, 8], take=4"),
-        "four_as_for_16": ("2 is right for BK = 16", "wavefronts=[8, 2, 2], take=4"),
-        "four_is_perfect": ("Lanes 0 and 2", "wavefronts=[8, 2, 1], take=4"),
-        "fewest_wavefronts": ("no multiple of 16", "wavefronts=[8, 2, 4], take=2"),
-        "one_word_as_always": ("was not asked about", "wavefronts=[8, 2, 4], take=1"),
-        "none": ("Without padding", "wavefronts=[8, 2, 4], take=0"),
+        "no_conflict_without_padding": ("four different banks", "wavefronts=[1, 1, 1], take=0"),
+        "all_in_one_bank": ("8 neighbouring banks", "wavefronts=[32, 1, 2], take=4"),
+        "those_of_32": ("as with BK = 32", "wavefronts=[8, 2, 4], take=4"),
+        "groups_meet": ("do these groups of 8 meet", "wavefronts=[4, 2, 2], take=4"),
+        "padding_counted_once": ("so that 4 rows further it is 8", "wavefronts=[4, 4, 4], take=4"),
+        "four_is_perfect": ("Lanes 0 and 2", "wavefronts=[4, 1, 1], take=4"),
+        "four_changes_nothing": ("no longer meet", "wavefronts=[4, 1, 4], take=4"),
+        "fewest_wavefronts": ("no multiple of 16", "wavefronts=[4, 1, 2], take=2"),
+        "one_word_as_always": ("was not asked about", "wavefronts=[4, 1, 2], take=1"),
+        "none": ("Without padding", "wavefronts=[4, 1, 2], take=0"),
     }
     return passing("scatter_padding", answers)
 
@@ -265,6 +265,100 @@ def ragged_fours() -> dict[str, Wrong]:
     return altered("ragged_fours", mistakes)
 
 
+READ_OF_AS = "As[p, y0 + i] if TRANSPOSED else As[y0 + i, p]"
+CHOICE = "(BK, BM) if TRANSPOSED else (BM, BK)"
+MADE = "make_copies(BM, BN, BK, TM, TN, FOURS, TRANSPOSED)"
+FETCH_A = "fetch_a(m, k, A, row0, k0, As, tid)"
+FETCH_B = "fetch_b(k, n, B, k0, col0, Bs, tid)"
+
+
+def both_switches() -> dict[str, Wrong]:
+    mistakes = {
+        "read_as_if_untransposed": ("as if it were untransposed", (READ_OF_AS, "As[y0 + i, p]")),
+        "read_as_if_transposed": ("as if it were transposed", (READ_OF_AS, "As[p, y0 + i]")),
+        "shape_of_a_plain_tile": ("it is BK rows of BM", (CHOICE, "(BM, BK)")),
+        "shape_of_a_transposed_tile": ("it is BM rows of BK", (CHOICE, "(BK, BM)")),
+        "alignment_not_said": ("third argument", ("array(SHAPE, float32, 16)", "array(SHAPE, float32)")),
+        "switches_swapped": (
+            "FOURS needs multiples of 4",
+            (MADE, "make_copies(BM, BN, BK, TM, TN, TRANSPOSED, FOURS)"),
+        ),
+        "never_by_fours": (
+            "of `A` are loaded one float at a time",
+            (MADE, "make_copies(BM, BN, BK, TM, TN, False, TRANSPOSED)"),
+        ),
+        "never_transposed": (
+            "neighbouring rows of A's tile lie side by side",
+            (MADE, "make_copies(BM, BN, BK, TM, TN, FOURS, False)"),
+            (CHOICE, "(BM, BK)"),
+            (READ_OF_AS, "As[y0 + i, p]"),
+        ),
+        "always_transposed": (
+            "neighbouring columns of A's tile lie side by side",
+            (MADE, "make_copies(BM, BN, BK, TM, TN, FOURS, True)"),
+            (CHOICE, "(BK, BM)"),
+            (READ_OF_AS, "As[p, y0 + i]"),
+        ),
+        "steps_by_four": (
+            "The last steps of each tile",
+            ("for p in range(BK):", "for p in range(BK // 4 * 4):"),
+        ),
+        "first_rows_of_the_tile": (
+            "All threads read the same rows",
+            (READ_OF_AS, "As[p, i] if TRANSPOSED else As[i, p]"),
+        ),
+        "one_row_for_all": (
+            "must go on with `i`",
+            (READ_OF_AS, "As[p, y0] if TRANSPOSED else As[y0, p]"),
+        ),
+        "rows_of_the_neighbours": (
+            "are its neighbours' as well",
+            (READ_OF_AS, "As[p, ty + i] if TRANSPOSED else As[ty + i, p]"),
+        ),
+        "elements_of_eight_bytes": (
+            "`As` has elements of 8 bytes",
+            ("array(SHAPE, float32, 16)", "array(SHAPE, np.float64, 16)"),
+        ),
+        "places_swapped_in_the_call": (
+            "The call is `fetch_b(",
+            (FETCH_B, "fetch_b(k, n, B, col0, k0, Bs, tid)"),
+        ),
+        "numbered_along_x": ("The call is `fetch_a(", (FETCH_A, "fetch_a(m, k, A, row0, k0, As, tx)")),
+        "every_row_of_threads_does_the_same": (
+            "its own number in the whole block",
+            ("Bs, tid)", "Bs, cuda.threadIdx.x)"),
+            ("As, tid)", "As, cuda.threadIdx.x)"),
+        ),
+        "results_never_set_to_zero": (
+            "set its elements to zero",
+            ("                acc[i, j] = 0\n", "                pass\n"),
+        ),
+        "nobody_fills_bs": ("`fetch_b` is not called", (f"            {FETCH_B}\n", "")),
+        "nobody_fills_anything": (
+            "Nobody fills the tiles",
+            (f"            {FETCH_A}\n", ""),
+            (f"            {FETCH_B}\n", ""),
+        ),
+        "read_in_the_inner_loop": (
+            "`As` is read more often",
+            ("acc[i, j] += a[i] * b[j]", f"acc[i, j] += ({READ_OF_AS}) * b[j]"),
+        ),
+        "no_first_barrier": (
+            "The first barrier is missing",
+            ("            cuda.syncthreads()\n            for p", "            for p"),
+        ),
+        "stores_nothing": (
+            "nothing is ever stored",
+            ("        put(m, n, alpha, beta, C, row0 + y0, col0 + x0, acc)\n", ""),
+        ),
+        "everyone_stores_in_the_corner": (
+            "one place for the results of all threads",
+            ("row0 + y0, col0 + x0, acc", "row0, col0, acc"),
+        ),
+    }
+    return altered("both_switches", mistakes)
+
+
 def stray_read() -> dict[str, Wrong]:
     answers = {
         "blames_the_store": ("inside the guard", 'access=("C", "store"), shape=(32, 17)'),
@@ -287,5 +381,6 @@ WRONG = {
     "transposing_scatter": transposing_scatter(),
     "scatter_padding": scatter_padding(),
     "ragged_fours": ragged_fours(),
+    "both_switches": both_switches(),
     "stray_read": stray_read(),
 }

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 NAMES = ("A", "out")
 # A matrix goes on behind the rows of its tile. Here a whole sector of NaN floats follows each row.
 BEHIND = 8
+# A shared array may begin at a multiple of one of these numbers of bytes.
+ALIGNMENTS = {2**power for power in range(4, 11)}
 
 
 @dataclass(kw_only=True)
@@ -187,3 +189,25 @@ def check_once(run: Move, op: str, name: str, what: str, width: str = "BK") -> N
             f"row: the row is `tid // ({width} // 4)`.",
             f"{run.about}.",
         )
+
+
+# ---- how it is declared ------------------------------------------------------------------------------------
+
+
+def check_declared_alignment(written: Written) -> None:
+    """Refuse a shared array whose declaration does not promise where it begins."""
+    for declared in written.calls("shared.array"):
+        alignment = declared.argument(2, "alignment")
+        if alignment is None:
+            raise Refused(
+                "The numbers are right, but nobody says that the shared array begins at a multiple of 16 "
+                "bytes, as 128-bit accesses need it. On a GPU it may begin at any multiple of 4. Say it in "
+                "the third argument: `cuda.shared.array(shape, float32, 16)`.",
+                declared.where,
+            )
+        if alignment.number is not None and alignment.number not in ALIGNMENTS:
+            raise Refused(
+                f"An alignment is a power of two, in bytes, and 128-bit accesses need 16; this is "
+                f"`{alignment.text}`.",
+                declared.where,
+            )

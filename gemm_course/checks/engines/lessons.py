@@ -89,6 +89,17 @@ def not_in_shared(trial: GemmTrial) -> None:
         )
 
 
+def four_bytes(trial: GemmTrial) -> None:
+    """Refuse tiles of float64, which take twice the shared memory."""
+    wide = trial.accesses("load").query("bits == 64")
+    if len(wide):
+        raise Refused(
+            f"The result is right, but `{wide['array'].iloc[0]}` has elements of 8 bytes, twice the shared "
+            "memory: `cuda.shared.array(..., float32)`.",
+            trial.line(wide["line"].iloc[0]),
+        )
+
+
 def stored_once(trial: GemmTrial) -> None:
     """Refuse accumulators that are kept in C: C is then loaded where beta is 0, or stored more than once."""
     q = trial.problem

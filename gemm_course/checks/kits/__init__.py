@@ -1,5 +1,6 @@
 """Holds the kernels that notebooks hand out: to be judged, to be repaired, or ready to be used in parts."""
 
+from .both_forms import make_copies
 from .consecutive_fetch import make_fetch
 from .document_v05 import document_v05
 from .fetch_frame import around
@@ -18,6 +19,7 @@ __all__ = [
     "given_consumer",
     "given_producer",
     "late_consumer",
+    "make_copies",
     "make_fetch",
     "make_strip",
     "thread_tile_parts",

@@ -19,7 +19,7 @@ def around(fetch: Callable, BM: int, BN: int, BK: int, TM: int, TN: int):
     A_WIDTH = BM + PAD
 
     @cuda.jit(device=True)
-    def fetch_b(n, k, B, k0, col0, Bs, tid):
+    def fetch_b(k, n, B, k0, col0, Bs, tid):
         zeros = (float32(0), float32(0), float32(0), float32(0))
         for i in range(0, BK, B_ROWS):
             r, c = i + tid // (BN // 4), tid % (BN // 4) * 4
@@ -38,7 +38,7 @@ def around(fetch: Callable, BM: int, BN: int, BK: int, TM: int, TN: int):
         y0, x0 = cuda.threadIdx.y * TM, cuda.threadIdx.x * TN
         for k0 in range(0, k, BK):
             fetch(m, k, A, row0, k0, As, tid)
-            fetch_b(n, k, B, k0, col0, Bs, tid)
+            fetch_b(k, n, B, k0, col0, Bs, tid)
             cuda.syncthreads()
             for p in range(BK):
                 for i in range(TM):

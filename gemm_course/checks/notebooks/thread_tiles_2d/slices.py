@@ -12,7 +12,7 @@ from gemm_course.checks.core import Refused, call, exercise, kernel_of
 from gemm_course.checks.engines.coverage import Coverage, Fetched, situations
 from gemm_course.checks.engines.coverage_in_kernels import filled, hold_tiles
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, try_on
-from gemm_course.checks.engines.lessons import no_number_beside
+from gemm_course.checks.engines.lessons import four_bytes, no_number_beside
 from gemm_course.checks.engines.problem import Problem
 from gemm_course.checks.engines.slips_in_source import refuse_swapped_axes
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
@@ -139,17 +139,6 @@ def _stored_once(trial: GemmTrial) -> None:
         )
 
 
-def _four_bytes(trial: GemmTrial) -> None:
-    """Refuse tiles of float64, which take twice the shared memory."""
-    wide = trial.accesses("load").query("bits == 64")
-    if len(wide):
-        raise Refused(
-            f"The result is right, but `{wide['array'].iloc[0]}` has elements of 8 bytes, twice the shared "
-            "memory: `cuda.shared.array(..., float32)`.",
-            trial.line(wide["line"].iloc[0]),
-        )
-
-
 def _check_shared_out(make_kernel: Callable) -> None:
     """Refuse tiles that few of the threads fetch while the others wait."""
     tiles = SHAPES[0]
@@ -215,5 +204,5 @@ COVERAGE = Coverage(
 FACTORY = replace(
     outer_product.FACTORY,
     at_first=_refuse_the_kit,
-    lessons=(*outer_product.LESSONS, _four_bytes, no_number_beside, _stored_once),
+    lessons=(*outer_product.LESSONS, four_bytes, no_number_beside, _stored_once),
 )

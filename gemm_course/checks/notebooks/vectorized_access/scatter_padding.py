@@ -6,22 +6,22 @@ from gemm_course.checks.core import Refused, exercise, nothing_yet, whole_number
 from lockstep import wavefronts
 
 PADDINGS = (0, 2, 4)
-BM, BK = 128, 32
+BM, BK = 128, 16
 
 
 @exercise(
-    start="write down in which banks the lanes 0 to 7 store their `v[0]`.",
+    start="write down in which banks the lanes 0 to 3 store their `v[0]`, and then lanes 4 to 7.",
     hints=(
-        "With BK = 32 eight lanes share a row of A. Their elements go into rows 0, 4, 8, ..., 28 of As, same "
+        "With BK = 16 four lanes share a row of A. Their elements go into rows 0, 4, 8 and 12 of As, same "
         "column. How far apart are these, in words, modulo 32?",
         "A row of As is 128 + PAD words. Four rows further: 4 · (128 + PAD), modulo 32 that is 4 · PAD.",
-        "The four rows of A that a warp holds lie side by side: 4 neighbouring banks. Shifted by 4 · PAD "
-        "for each of the eight lanes, how often do they fall on each other?",
+        "The eight rows of A that a warp holds lie side by side: 8 neighbouring banks. Shifted by 4 · PAD "
+        "for each of the four lanes, how often do they fall on each other?",
         "And with 128-bit reads every row of As has to begin at a multiple of 4 words.",
     ),
 )
 def scatter_padding(wavefronts=None, take=None):
-    """Wavefronts of a store into As (BM 128, BK 32) for paddings 0, 2 and 4, and the padding to take."""
+    """Wavefronts of a store into As (BM 128, BK 16) for paddings 0, 2 and 4, and the padding to take."""
     for pad, count in zip(PADDINGS, _counts(wavefronts)):
         _check_count(pad, count)
     if take is None or take is Ellipsis:
@@ -30,7 +30,7 @@ def scatter_padding(wavefronts=None, take=None):
     if taken != 4:
         raise Refused(NOT_TO_BE_TAKEN.get(taken, f"Padding {taken} was not asked about. Choose 0, 2 or 4."))
     return (
-        "0, 2 and 4 floats of padding make 8, 2 and 4 wavefronts, as the emulator counts. 4 is the best "
+        "0, 2 and 4 floats of padding make 4, 1 and 2 wavefronts, as the emulator counts. 4 is the best "
         "whose rows begin at multiples of 16 bytes."
     )
 
@@ -47,34 +47,31 @@ NOT_TO_BE_TAKEN = {
     2: "2 has the fewest wavefronts, but As must be read 128 bits at a time: row 1 of As would begin "
     f"{4 * (BM + 2)} bytes from its start, and that is no multiple of 16. The GPU stops with 'misaligned "
     "address'.",
-    0: "Without padding each store takes 8 wavefronts. One of the others is legal and better.",
+    0: "Without padding each store takes 4 wavefronts. One of the others is legal and better.",
 }
 
 # The keys are (padding, count), and the values tell what is wrong with the count.
 SLIPS = {
-    (0, 1): "Eight lanes carry one row of A; do their elements go to eight different banks?",
-    (0, 32): "32 would be all lanes in one bank. The 4 rows of A go to 4 neighbouring banks.",
-    (0, 4): "4 is right for BK = 16; here eight lanes share a row of A. Look at the lanes of one row.",
-    (
-        2,
-        1,
-    ): "2 words per row, 4 rows further it is 8 banks. Lanes 0 and 4 are 32 banks apart: the same again.",
-    (2, 8): "The padding moves every row of As on by 2 banks, so that 4 rows further it is 8.",
-    (4, 2): "2 is right for BK = 16. 4 rows further it is 16 banks: with eight lanes, which meet?",
+    (0, 1): "Four lanes carry one row of A; do their elements go to four different banks?",
+    (0, 32): "32 would be all lanes in one bank. The 8 rows of A go to 8 neighbouring banks.",
+    (0, 8): "8 would be right if eight lanes shared a row of A, as with BK = 32. Here four do.",
+    (2, 2): "2 words per row, 4 rows further it is 8 banks. A warp has 8 rows of A, 8 neighbouring banks: do "
+    "these groups of 8 meet?",
+    (2, 4): "The padding moves every row of As on by 2 banks, so that 4 rows further it is 8.",
     (4, 1): "With 4 words per row, 4 rows further it is 16 banks. Lanes 0 and 2 are 32 banks apart: the same "
     "bank again.",
-    (4, 8): "The padding moves every row of As on by 4 banks, so that 4 rows further it is 16.",
+    (4, 4): "With 4 words per row, 4 rows further it is 16 banks. Lanes 0 and 1 no longer meet.",
 }
 
 
 def _check_count(pad: int, count: int) -> None:
     if count == wavefronts_of(pad):
         return
-    words = [4 * row * (BM + pad) for row in (1, 2, 4)]
+    words = [4 * row * (BM + pad) for row in (1, 2, 3)]
     banks = ", ".join(str(word % 32) for word in words)
     raise Refused(
         f"{SLIPS.get((pad, count), 'Count the different words that lie in the same bank.')} Lanes 0, 1, "
-        f"2 and 4 store in rows 0, 4, 8 and 16 of As, {BM + pad} words long: words 0, {words[0]}, "
+        f"2 and 3 store in rows 0, 4, 8 and 12 of As, {BM + pad} words long: words 0, {words[0]}, "
         f"{words[1]} and {words[2]}, in banks 0, {banks}.",
         f"Padding {pad}: your number is {count}.",
     )

@@ -5,6 +5,7 @@ import numpy as np
 from gemm_course.checks.core import Refused, call, check_begun, exercise, factory_of
 from gemm_course.checks.engines.float4 import (
     Move,
+    check_declared_alignment,
     check_errors,
     check_once,
     check_width,
@@ -15,8 +16,6 @@ from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from lockstep import Finding, wavefronts
 
 TILES = tile_choices("BM BK PAD THREADS", (32, 16, 4, 64), (64, 8, 4, 128), (32, 32, 4, 64), (32, 16, 0, 32))
-# A shared array may begin at a multiple of one of these numbers of bytes.
-ALIGNMENTS = {2**power for power in range(4, 11)}
 
 
 @exercise(
@@ -53,7 +52,7 @@ def transposing_scatter(make_transpose):
             "Store it into `As`, transposed; after a barrier read `As` by `load4`."
         )
     _check_precision(runs[0])
-    _check_alignment(runs[0])
+    check_declared_alignment(runs[0].written)
     for run in runs:
         check_width(run, "load", "A", "A is read")
         check_once(run, "load", "A", "loaded")
@@ -209,25 +208,6 @@ def _check_precision(run: Move) -> None:
                 f"The numbers are right, but `{operation.text}` is computed in float64, and every element is "
                 "converted there and back. Store the elements as they are, `v[e]`.",
                 operation.where,
-            )
-
-
-def _check_alignment(run: Move) -> None:
-    """Refuse a shared array whose declaration does not promise where it begins."""
-    for declared in run.written.calls("shared.array"):
-        alignment = declared.argument(2, "alignment")
-        if alignment is None:
-            raise Refused(
-                "The numbers are right, but nobody says that the shared array begins at a multiple of 16 "
-                "bytes, as 128-bit accesses need it. On a GPU it may begin at any multiple of 4. Say it in "
-                "the third argument: `cuda.shared.array(shape, float32, 16)`.",
-                declared.where,
-            )
-        if alignment.number is not None and alignment.number not in ALIGNMENTS:
-            raise Refused(
-                f"An alignment is a power of two, in bytes, and 128-bit accesses need 16; this is "
-                f"`{alignment.text}`.",
-                declared.where,
             )
 
 
