@@ -94,7 +94,7 @@ ROAD = (
     ),
     Notebook(
         "warp_tiles",
-        ("owner_map", "legal_tiles", "warp_wavefronts", "runs_of_four", "stencil", "stencil_limit"),
+        ("warp_wavefronts", "runs_of_four", "stencil", "stencil_limit"),
     ),
     Notebook(
         "tensor_cores",
@@ -121,7 +121,10 @@ ROAD = (
         ),
     ),
 )
-SIDE_TRIPS = (Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),)
+SIDE_TRIPS = (
+    Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),
+    Notebook("warp_loops", ("owner_map", "legal_tiles"), beside="warp_tiles"),
+)
 NOTEBOOKS = (*ROAD, *SIDE_TRIPS)
 # The names of all exercises, first those of the road.
 EXERCISES = tuple(exercise for notebook in NOTEBOOKS for exercise in notebook.exercises)
