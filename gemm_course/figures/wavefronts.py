@@ -161,9 +161,9 @@ def _footnotes(request: Request, groups, misaligned: list[int], key: bool) -> li
     starts = {lane: address for lane, _, address in request.lanes}
     needed = [[starts[lane] for lane in lanes if lane in starts] for lanes, _ in groups]
     if any(len(set(words)) < len(words) for words in needed):
-        notes.append("Lanes of a group that need the same words get them together.")
+        notes.append("Lanes of a turn that need the same words get them together.")
     elif len(set().union(*needed)) < len(request.lanes):
-        notes.append("Several groups need the same words; each is served by itself.")
+        notes.append("Several turns need the same words; each is served by itself.")
     return notes
 
 

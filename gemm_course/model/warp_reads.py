@@ -21,7 +21,7 @@ RESULTS = 8
 def request(rows: int, columns: int, run: int, bits: int, array: str) -> Request:
     """Return the first read of As or Bs by a warp of rows × columns lanes, from the emulator's trace.
 
-    ``run`` is how many of a lane's rows, and columns, lie side by side. ``bits`` is 32 or 128 per lane.
+    ``run`` is how many of a lane's rows, and columns, are neighbours. ``bits`` is 32 or 128 per lane.
     """
     return requests(_trace(rows, columns, run, bits), array=array, op="load", space="shared")[0]
 

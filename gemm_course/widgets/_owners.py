@@ -20,8 +20,8 @@ KERNELS = {
     "003: TN 8, WNITER 1": ("warp_tiled_tm1", {**_TM1, "TN": 8, "WNITER": 1}),
     "003: TN 8, WNITER 2": ("warp_tiled_tm1", {**_TM1, "TN": 8, "WNITER": 2}),
     "003: TN 4, WNITER 1": ("warp_tiled_tm1", {**_TM1, "TN": 4, "WNITER": 1}),
-    "warp_tiled: 8 × 4 lanes": ("warp_tiled", {**_V06, "TM": 4, "TN": 8}),
     "warp_tiled: 4 × 8 lanes": ("warp_tiled", {**_V06, "TM": 8, "TN": 4}),
+    "warp_tiled: 8 × 4 lanes": ("warp_tiled", {**_V06, "TM": 4, "TN": 8}),
     "warp_tiled: 8 × 8 results": ("warp_tiled", {**_V06, "BN": 2 * BLOCK, "WM": BLOCK, "TM": 8, "TN": 8}),
 }
 # With this many stored states, each lane of each kernel is among them.
@@ -29,15 +29,17 @@ _STORED = 1300
 
 
 @explorer
-def owners(mine: Callable | None = None) -> Explorer:
+def owners(mine: Callable | None = None, *, stage: str | None = None) -> Explorer:
     """Show who stores which element of a block's tile: for the block, a warp, a sub-tile or a thread.
+
+    ``stage`` is "warp_tiled" or "warp_tiled_tm1", for the tiles of that stage alone.
 
     ``mine`` is your own function. It may be (tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...], as in
     ``owner_map``. Then its map is shown for the tiles of document 003's kernel. Or it is the factory of a
     kernel, (BM, BN, BK, WM, WN, TM, TN) -> kernel, as in ``runs_of_four``. Then what the kernel stores is
     shown, for the tiles of v06.
     """
-    maps = _own_maps(mine) if mine else {name: owner_map(name) for name in KERNELS}
+    maps = _own_maps(mine) if mine else {name: owner_map(name) for name in _kernels_of(stage)}
     # The last of a learner's maps is shown first, because it has runs in both directions.
     first = list(maps)[-1 if mine else 0]
     controls = {
@@ -53,6 +55,14 @@ def owners(mine: Callable | None = None) -> Explorer:
 def _colours(chosen: Mapping) -> Sequence[str]:
     """Return the colourings to choose from. A single thread has one, since its results all look the same."""
     return figure.COLOURS[:1] if chosen["level"] == "thread" else figure.COLOURS
+
+
+def _kernels_of(stage: str | None) -> list[str]:
+    """Return the names of KERNELS that are of a stage, or all without one."""
+    stages = list(dict.fromkeys(of for of, _ in KERNELS.values()))
+    if stage is not None and stage not in stages:
+        raise ValueError(f"owners are drawn for the stages {' and '.join(stages)}, not for {stage!r}")
+    return [name for name, (of, _) in KERNELS.items() if stage in (None, of)]
 
 
 def _own_maps(mine: Callable) -> dict[str, OwnerMap]:

@@ -1,305 +1,118 @@
 # %% [markdown]
-# # [[warp_tiles.ipynb]] · Warp tiles
+# # [[warp_tiles.ipynb]] · Where should a warp's lanes stand?
 #
-# After this notebook you can say which lane computes which element, and count what a warp's reads cost before
-# you run anything. You can write a kernel whose reads waste nothing. And you will have put a good story on
-# trial: "warp tiles are fast because a warp then reads few different numbers".
+# A thread with 8 × 8 results reads four times four floats in a step along k: two fours of As, two of Bs. No
+# other shape of 64 results needs fewer. And still shared memory is the busiest part of the SM: these four
+# reads take a warp **20 wavefronts**.
 #
-# *Time: about 60 minutes to read, 87 for the exercises, six in all: [[owner_map]], [[legal_tiles]],
-# [[warp_wavefronts]], [[runs_of_four]], [[stencil]], [[stencil_limit]]. Comes from document 003 and document
-# 004, kernel v06. TFLOPS of one kernel differ by up to 1 % from run to run.*
+# Here is such a warp: 2 rows of 16 lanes. Drawn is one of its reads; the title counts all four. You may place
+# the lanes otherwise. You may also cut the 8 rows and the 8 columns of a lane into two **runs** of four, with
+# the runs of other lanes between. **Get from 20 wavefronts to 12.**
 
 # %%
-import numpy as np
 from numba import cuda, float32
 
-from gemm_course import check, run
+import lockstep
+from gemm_course import check
 from gemm_course import widgets as see
-from gemm_course.kernels import LADDER
 from lockstep.intrinsics import u32
 
-# %% [markdown]
-# ## In one picture
-#
-# Between the block and the thread comes the warp: 32 threads that read shared memory *together*. Here it gets
-# a tile of its own. Look at the warp, then at one of its threads: its results lie in pieces. Why not in one?
-# You will choose how many.
-
-# %%
-see.multiply("warp_tiled")
+see.warp_reads(step=True)
 
 # %% [markdown]
-# ## What limits it now?
-#
-# With 16 × 4 results, as in notebook [[vectorized_access.ipynb]], a thread makes five reads of four floats in
-# each [k step](glossary.md#k-step). With 8 × 8 it makes four: two of As, two of Bs. No shape with 64 results
-# needs fewer. Yet 8 × 8 was slower. Do you remember what limits it?
-
-# %%
-square = ("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0})
-see.fold(lambda: see.limits(square), first="Answer first, then open this.")
+# Go back to 2 × 16 lanes, in one piece. Lane 4 shares its banks with lane 0, while half of the banks stand
+# idle. Why does lane 4 not take four of the idle ones? Say it before you open this.
 
 # %% [markdown] tags=["thought"]
-# Shared memory. The five reads of 16 × 4 take a warp 12 wavefronts, the four of 8 × 8 take **20**: words of
-# different lanes meet in one bank.
+# It cannot choose. The bank of a word is its number modulo 32. Lane 4 wants words 32 to 35, and those are in
+# banks 0 to 3, where lane 0 has its words 0 to 3. To change the banks, **give the lanes other words**: other
+# columns of C.
 
 # %% [markdown]
-# Can you have both, the fewest reads *and* the fewest wavefronts? You can change where the lanes of a warp
-# stand, and which elements each lane has. Document 003 changes both, so its kernels come first. The 8 × 8
-# results are back at "Which words meet in one bank?".
+# *Time: about 55 minutes to read, 65 for the exercises, in three sittings: pauses are marked. Comes from
+# document 004, kernel v06, and from document 003; the [glossary](glossary.md#document) says what the
+# documents are.*
 #
-# ## From the block down to one thread
-#
-# Document 003 cuts the tile of a block three times:
-#
-# 1. the block's BM × BN into **warp tiles** of WM × WN, one for each warp;
-# 2. a warp tile into WMITER × WNITER **sub-tiles** of WSUBM × WSUBN. The 32 lanes cover one at a time, and
-#    then come back for the next;
-# 3. a sub-tile into 32 **thread tiles** of TM × TN, one for each lane.
-#
-# Each time the pieces are numbered row by row: 0 and 1 lie side by side.
-#
-# Here is a smaller block, 64 × 64 with four warps, drawn from what the emulator saw the threads store.
+# First two questions from memory, without looking back:
 
 # %%
-see.owners()
+see.recall("warp_tiles")
 
 # %% [markdown]
-# **Hide and seek (2 minutes).** With "003: TN 8, WNITER 1", lane 5 stands in row 1, column 1 of the lanes.
-# In the other two 003 kernels it stands in row 0 and in row 2. Which is which? Say it, then *look at a*
-# sub-tile, *colour by* lane.
-#
-# <details><summary>Where lane 5 is</summary>
-#
-# With TN 4 a thread tile is half as wide, so 8 lanes fit side by side: lanes 0 to 7 are row 0. With WNITER 2
-# the sub-tile is half as wide, and only 2 fit: lanes 4 and 5 are row 2.
-#
-# </details>
-#
-# ### Exercise [[owner_map]] · The owner map
-# *core · medium · important · 20 minutes*
-#
-# Which elements of the block's tile does thread `tid` own? TM is 1, as in document 003: a thread tile is one
-# row of TN elements. WNITER says how many sub-tiles lie side by side. How many lie one below the other,
-# WMITER, you work out: together they cover the warp tile.
-#
-# Return a list of `(row, column)`: the sub-tiles from the top down, in each row of them from left to right,
-# and in each sub-tile the thread's TN elements. All divisions come out even here. The picture above lets you
-# check a thread by hand: its tiles are BN = 64, WM = WN = 32.
-
-
-# %% id="ex-owner_map"
-def elements(tid, BN, WM, WN, TN, WNITER):
-    ### BEGIN SOLUTION
-    WMITER = WM * WN // (32 * TN * WNITER)
-    WSUBM, WSUBN = WM // WMITER, WN // WNITER
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    places = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in places for e in range(TN)]
-    ### STUB
-    # return None  # [(row, column), ...]
-    ### END SOLUTION
-
-
-check.owner_map(elements)
-
-# %% [markdown] tags=["stub"]
-# Right or wrong, you can look at your own map: `see.owners(elements)`. What nobody owns, or several do, is
-# hatched. One owner each may still be the wrong one.
-
-# %% tags=["solution"] id="own-map"
-see.owners(elements)
-
-# %% [markdown]
-# <details><summary>The formulas of document 003: open this when you have passed.</summary>
-#
-# `tid` is `threadIdx.x`, and all divisions are of whole numbers.
-#
-# | | formula |
-# |---|---|
-# | where the block's tile of C begins | row `blockIdx.y * BM`, column `blockIdx.x * BN` |
-# | sub-tiles down | `WMITER = WM * WN // (32 * TM * TN * WNITER)` |
-# | the size of a sub-tile | `WSUBM = WM // WMITER`, `WSUBN = WN // WNITER` |
-# | which warp tile | `warp = tid // 32`, row `warp // (BN // WN)`, column `warp % (BN // WN)` |
-# | which lane | `lane = tid % 32`, row `lane // (WSUBN // TN)`, column `lane % (WSUBN // TN)` |
-# | row of the tile, sub-tile i | `warp_row * WM + i * WSUBM + lane_row * TM` |
-# | column of the tile, sub-tile j, place e | `warp_col * WN + j * WSUBN + lane_col * TN + e` |
-# | which result | number `i * (WNITER * TN) + j * TN + e` of threadResults, if TM = 1 |
-#
-# </details>
-#
-# ### Exercise [[legal_tiles]] · Legal, or not?
-# *core · medium · 12 minutes*
-#
-# Which tiles can work at all? Return the number of threads of a block, or 0 where they cannot: where the 32
-# lanes of a warp do not reach each element of its tile exactly once, where warp tiles do not fill the
-# block's, or where a block would have more than 1,024 threads (1,024 is allowed). TM and TN are still the
-# size of *one* thread tile; TM may be larger than 1. (128-bit loads add further conditions; ignore them.)
-#
-# The checker tries 3,895 combinations. One of the rules is easily forgotten.
-
-
-# %% id="ex-legal_tiles"
-def legal(BM, BN, WM, WN, TM, TN, WNITER):
-    ### BEGIN SOLUTION
-    sub_tile = 32 * TM * TN * WNITER
-    if BM % WM or BN % WN or WM * WN % sub_tile or WN % (WNITER * TN):
-        return 0
-    WMITER = WM * WN // sub_tile
-    if WM % WMITER or WM // WMITER % TM:
-        return 0
-    threads = BM * BN // (WM * WN) * 32
-    return threads if threads <= 1024 else 0
-    ### STUB
-    # return None  # threads of a block, or 0
-    ### END SOLUTION
-
-
-check.legal_tiles(legal)
-
-# %% [markdown]
-# The explorer below applies these rules, and a few more. **Break it (2 minutes):** move one slider,
-# as far as you like. Exactly one position of one slider cannot run. Find it; the explorer says why. Your
-# `legal` lets it pass: what does it not know?
+# And a bet for [your ladder](glossary.md#ladder). With 20 wavefronts, `vectorized` of notebook
+# [[vectorized_access.ipynb]] reached 38 TFLOPS on an H200. How many will 12 wavefronts bring, with as many
+# instructions? Write a number in place of the dots.
 
 # %%
-see.tiles("warp_tiled_tm1")
+see.my_bet("warp_tiles", tflops=...)
 
 # %% [markdown]
-# <details><summary>What does it not know?</summary>
+# ## When do turns join?
 #
-# Registers. With WN = 128 a thread has 32 · 8 = 256 results; with 32 elements of As and 8 of Bs it would keep
-# 296 numbers. A thread has at most 255 registers. The course leaves 32 of them for addresses and counters:
-# 223, a rule of thumb.
-#
-# </details>
-#
-# ## The kernel of document 003
-#
-# Here the formulas of [[owner_map]] become a kernel. Which lines of notebook [[vectorized_access.ipynb]]'s
-# must change?
-
-# %%
-see.fold(see.diff("vectorized", "warp_tiled_tm1"), first="Answer first, then open this.")
-
-# %% [markdown] tags=["thought"]
-# Fetching is as in notebook [[vectorized_access.ipynb]]. New are `y0` and `x0`, the thread's first row and
-# column; and the gaps: a thread's rows lie WSUBM apart, its runs of TN columns WSUBN apart, in the reads and
-# in the store of C. The store does what it did: it is written out instead of called.
-
-# %%
-rng = np.random.default_rng(0)
-A, B = rng.standard_normal((150, 70), np.float32), rng.standard_normal((70, 140), np.float32)
-np.abs(run("warp_tiled_tm1", A, B).C - A @ B).max()
-
-# %% [markdown]
-# How many requests do all warps make to read As and Bs? In one k step a thread reads WMITER elements of As
-# and WNITER · TN of Bs, and does WMITER · WNITER · TN multiply-adds. The tiles of document 003 are in `t`;
-# WMITER is yours to work out.
-
-# %%
-t = LADDER["warp_tiled_tm1"].tiles
-t
-
-
-# %% id="formula"
-def shared_reads(m, n, k):
-    ### BEGIN SOLUTION
-    WMITER = t["WM"] * t["WN"] // (32 * t["TN"] * t["WNITER"])
-    columns = t["WNITER"] * t["TN"]
-    return m * n * k * (WMITER + columns) // (WMITER * columns) // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-# %%
-size = (1024, 1024, 1024)
-see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_load_wavefronts=shared_reads)
-
-# %% [markdown] tags=["thought"]
-# By the source a warp makes 16 requests per k step, a wavefront each: no conflict is left. The compiler makes
-# 10: it reads the neighbouring columns of Bs by fours. But the rows of As are WSUBM apart, so each remains a
-# request: the price of TM = 1. The wavefronts remain 16, because a wider read takes more of them.
-
-# %% [markdown]
-# ## Which words meet in one bank?
-#
-# Back to `vectorized` with 8 × 8 results. From here on its tiles are the **example**:
-#
-# | block's tile | BK | results of a thread | threads of a block | a warp |
-# |---|---|---|---|---|
-# | 128 × 128 | 16 | 8 × 8 | 16 × 16, 8 warps | 2 rows of 16 threads |
-#
-# You choose two things:
-#
-# - how the lanes lie: 8 rows of 4 lanes ("8 × 4"), 4 rows of 8, ...;
-# - how a lane's 8 rows (and its 8 columns) lie: in one piece, called *side by side* below, or in shorter
-#   **runs** with those of the other lanes between.
-#
-# Try 8 × 4 lanes, each lane's 8 rows in one piece, a lane reads one float of As. The first lane of
-# each row of lanes asks for word 0, 8, 16, ..., 56; the other three ask for the same and share it. But word
-# 32 is in bank 0, as word 0 is. So it takes **2** wavefronts.
-
-# %% [markdown]
-# With wider reads the lanes are served group by group, as in [notebook
-# [[thread_tiles_2d.ipynb]]](thread_tiles_2d.ipynb):
-#
-# | a lane reads | lanes served together |
-# |---|---|
-# | one float | all 32 |
-# | two floats | 2 groups: 0–15, 16–31 |
-# | four floats | 4 groups: 0–7, 8–15, 16–23, 24–31 |
-#
-# Two groups can **join** and be served as one: 0 with 1, and 2 with 3; with two floats the only two. New here
-# is when. Pair the lanes of the warp in one of two ways, the same letter for the same pair:
+# In notebook [[thread_tiles_2d.ipynb]] a warp's read of four floats came in turns of eight lanes, and two
+# turns joined where neighbours asked for the same. That was half of the rule. Pair the lanes of a warp in one
+# of two ways, the same letter for the same pair:
 #
 # | lane | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | ... |
 # |---|---|---|---|---|---|---|---|---|---|
 # | neighbours | a | a | b | b | c | c | d | d | |
 # | two apart | a | b | a | b | c | d | c | d | |
 #
-# If one way fits, so that in *every* pair both lanes ask for the same, the groups join. The rule is measured
-# here, and an engineer of NVIDIA [tells it and its
-# reason](https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2): a register of
-# 128 bytes comes back per clock, and where pairs are alike, two fit into one.
+# If one way fits, so that in **every** pair of the warp both lanes ask for the same 16 bytes, turns join: the
+# first with the second, and the third with the fourth. (Why? 128 bytes come back per clock, [says an engineer
+# of NVIDIA](https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2). Where
+# pairs are alike, these are enough for 16 lanes.)
 #
-# Now 4 × 8 lanes, side by side, four floats:
-#
-# - As: all 8 lanes of a row want the same, so neighbours do. The groups join: **2** wavefronts.
-# - Bs: lanes 0 to 7 begin at words 0, 8, ..., 56, all different, so nothing joins. They ask half of the banks
-#   twice: 2 per group, **8** in all.
-#
-# For Bs the second way fits 16 × 2 lanes. Their rows have two lanes: 0, 2, 4, ... stand in one column and
-# want the same of Bs, and so do 1, 3, 5, ...
+# Lanes are numbered row by row. With 2 × 16 lanes in one piece the turns of Bs do not join. **Find all
+# layouts in which they do.** Then look at As in these.
 
 # %%
-see.predict("warp_tiles.four")
-
-# %% [markdown] tags=["answer"]
-# | runs of | reads per k step | wavefronts |
-# |---|---|---|
-# | 1 | 16 | 16 |
-# | 2 | 8 | 12 |
-# | 4 | 4 | 12 |
-# | 8 | 4 | 20 |
-#
-# So the course's `warp_tiled` has **runs of four**.
+see.turns()
 
 # %% [markdown]
-# **Runs are sub-tiles.** 8 × 8 results in runs of four are document 003's cut with thread tiles of 4 × 4 and
-# 2 × 2 sub-tiles: four pieces. (In the first picture a thread has 8 × 4 results: two pieces.) Mind the names:
-# in `warp_tiled`, as in notebook [[thread_tiles_2d.ipynb]], TM and TN count **all** results of a thread, 8
-# and 8. In document 003's kernel, `warp_tiled_tm1`, they are the size of one thread tile.
+# Now put the rule into code. `first` lists the word at which each lane's read begins. In Python `lane ^ 1` is
+# the neighbour's number, and `lane ^ 2` that of the lane two apart.
+
+
+# %% id="joins"
+def joins(first):
+    ### BEGIN SOLUTION
+    return any(all(first[lane] == first[lane ^ apart] for lane in range(32)) for apart in (1, 2))
+    ### STUB
+    # return None  # do the turns of this read join?
+    ### END SOLUTION
+
+
+for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
+    of_a = [lane // columns * 8 for lane in range(32)]
+    of_b = [lane % columns * 8 for lane in range(32)]
+    print(rows, "×", columns, "lanes: As", joins(of_a), "Bs", joins(of_b))
+
+# %% [markdown] tags=["thought"]
+# For As all four are true: the lanes of a row ask for the same rows of C. For Bs only 16 × 2 is: there lanes
+# 0, 2, 4, ... stand in one column, and lanes 1, 3, 5, ... in the other. The price: a turn of As has eight
+# rows then. In one piece they meet in the banks, and As takes 4 wavefronts instead of 2.
+
+# %% [markdown]
+# **What we know now:** it is not enough that lanes want the same words. They must be neighbours, or two
+# apart.
+#
+# ## Can you count it on paper?
+#
+# Two worked examples first, both in one piece.
+#
+# - **8 × 4 lanes, one float of As per lane.** The eight rows of lanes ask for the words 0, 8, ..., 56; the
+#   lanes of a row share a word. Words 0 and 32 are both in bank 0. That takes **2** wavefronts. (A read of
+#   one float serves all 32 lanes in one turn.)
+# - **4 × 8 lanes, four floats of Bs per lane.** Nothing joins, so there are four turns. Each has the words
+#   from 0, 8, ..., 56 on: half of the banks are asked twice. That takes 4 · 2 = **8** wavefronts.
 #
 # ### Exercise [[warp_wavefronts]] · Wavefronts
 # *core · medium · 10 minutes*
 #
-# A warp reads one row of As and one of Bs, 8 × 8 results per lane. How many wavefronts does each take? Fill
-# in `(A, B)` for one float per lane, then `(A, B)` for four. Five of the 16 numbers you know already. Do it
-# on paper: the picture comes after it.
+# A warp reads As, then Bs, with 8 × 8 results per lane. How many wavefronts does each read take? Fill in `(A,
+# B)` for one float per lane, then `(A, B)` for four. (Where no runs are named, the 8 lie in one piece.) Do it
+# on paper; the picture comes after it.
 
 # %% id="ex-warp_wavefronts"
 wavefronts = {  # lanes: ((A, B) for one float per lane, (A, B) for four floats per lane)
@@ -318,48 +131,92 @@ wavefronts = {  # lanes: ((A, B) for one float per lane, (A, B) for four floats 
 
 check.warp_wavefronts(wavefronts)
 
+# %% [markdown]
+# Here you can look your numbers up, word by word:
+
 # %%
 see.warp_reads()
 
 # %% [markdown]
-# **The hunt (5 minutes).** A k step is two such reads of As and two of Bs, four floats each. With 2 × 16
-# lanes side by side that is 20 wavefronts. The picture has eight layouts. How many of them need at most 12?
-# And does any need fewer? Bet first, then hunt.
+# **The hunt (10 minutes).** Now let the emulator count. `lockstep.wavefronts` takes the word at which each
+# lane's read begins, the bits per lane, and `"load"`. Complete `step`, which counts a whole step along k.
+
+
+# %% id="step"
+def step(rows, columns, run):
+    a = [lane // columns * run for lane in range(32)]
+    ### BEGIN SOLUTION
+    b = [lane % columns * run for lane in range(32)]
+    ### STUB
+    # b = a  # your code: where do the lanes' reads of Bs begin?
+    ### END SOLUTION
+    return 2 * lockstep.wavefronts(a, 128, "load") + 2 * lockstep.wavefronts(b, 128, "load")
+
+
+step(2, 16, 8)  # in one piece: must be 20; runs of four: step(2, 16, 4)
+
+# %% [markdown]
+# **Bet: how few wavefronts can a layout need?** Then write a loop over the eight layouts of the opening, and
+# go beyond them: to 32 × 1 lanes, and to runs of two. (These are read two floats at a time, 64 bits, in two
+# turns of 16 lanes. So either tile takes four reads.)
+
+# %%
+# your loop
 
 # %% [markdown] tags=["thought"]
-# | lanes | side by side | runs of four |
+# | lanes | in one piece | runs of four |
 # |---|---|---|
-# | 2 × 16 (notebook [[vectorized_access.ipynb]]) | 20 | 12 |
+# | 2 × 16 | 20 | 12 |
 # | 4 × 8 | 20 | 12 |
 # | 8 × 4 | 12 | 12 |
 # | 16 × 2 | 12 | 8 |
 #
-# Six of eight, and one needs 8. With 16 × 2, lanes 0 and 2 want the same words of Bs, 1 and 3 too: its groups
-# are joined. With 8 × 4 or 4 × 8 lanes those that share words of Bs are no neighbours: each of the 4 groups
-# takes a wavefront of its own, or more.
+# Eight: 16 × 2 lanes in runs of four, where the turns of Bs join too. 32 × 1 lanes need 20 in one piece, and
+# 12 in runs of four. Runs of two take 12 with 4 × 8 lanes: as many wavefronts as runs of four, but 8 reads
+# instead of 4. So the course's kernel has **runs of four**.
+
+# %% [markdown]
+# **What we know now:** two roads lead from 20 to 12: another rectangle of lanes, or runs of four. Together
+# they lead to 8.
+#
+# *A good place for a pause.*
+#
+# ## Which rows and columns are whose?
+#
+# Now write it. Each warp gets a rectangle of C, its **warp tile** of WM × WN results. Here is a small block:
+# 64 × 64 results for four warps, with 4 × 8 lanes in each. A thread has 8 × 4 results: two runs of four rows,
+# one run of four columns.
+
+# %%
+see.owners(stage="warp_tiled")
+
+# %% [markdown]
+# Thread 5 is lane 5 of warp 0. Its first row is 0. Its first column is 20, for five lanes with four columns
+# each come before it. Where do threads 45 and 75 begin? Work it out, then set the picture to their warp and
+# lane, and *look at a* thread.
+
+# %%
+first_place = {5: (0, 20), 45: (..., ...), 75: (..., ...)}  # thread: (first row, first column)
 
 # %% [markdown]
 # ### Exercise [[runs_of_four]] · Runs of four
 # *core · hard · the heart of this notebook · 25 minutes*
 #
-# Write the kernel with TM by TN results per thread (both multiples of 4), in runs of four. Blocks have one
-# dimension, with 32 threads per warp.
+# Write the kernel for TM × TN results per thread, both multiples of 4, in runs of four. Blocks have one
+# dimension, with 32 threads for each warp tile.
 #
 # | | lie | in the order |
 # |---|---|---|
 # | warps of a block | `BN // WN` side by side | row by row |
-# | lanes of a warp | `LANE_ROWS` (`WM // TM`) rows of `LANE_COLS` (`WN // TN`) | row by row |
-# | runs of four rows | down one column of lanes | each lane's first run, then each lane's second, ... |
-# | runs of four columns | across one row of lanes | likewise |
+# | lanes of a warp | `LANE_ROWS` rows of `LANE_COLS` | row by row |
+# | runs of four rows | down a column of lanes | each lane's first run, then each lane's second, ... |
+# | runs of four columns | across a row of lanes | likewise |
 #
-# With WM = 32 and TM = 8 the first runs of the four lanes in a column are rows 0–3, 4–7, 8–11 and 12–15; the
-# first lane's second run is 16–19. (`see.owners()` above draws it: "warp_tiled: 4 × 8 lanes", *thread*.)
+# So with 4 rows of lanes, their first runs are rows 0–3, 4–7, 8–11 and 12–15, and the second run of the first
+# lane is 16–19.
 #
-# `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`.
-#
-# Why is `tid` [unsigned](glossary.md#u32)? A negative index counts from the end. If an index could be
-# negative, the program tests it each time, and four reads are no longer merged. `i` and `p` count up from 0
-# and need no `u32`.
+# `fetch`, `clear` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`. As is
+# transposed, as in notebook [[vectorized_access.ipynb]]: `As[p, row]`.
 
 # %%
 from gemm_course.checks.kits import thread_tile_parts
@@ -381,7 +238,7 @@ def make_runs_of_four(BM, BN, BK, WM, WN, TM, TN):
         b = cuda.local.array(TN, float32)
         acc = cuda.local.array((TM, TN), float32)
         clear(acc)
-        tid = u32(cuda.threadIdx.x)  # unsigned: else the compiler merges no reads
+        tid = u32(cuda.threadIdx.x)  # never negative: else the compiler keeps reads of four apart
         ### BEGIN SOLUTION
         warp, lane = tid // 32, tid % 32
         y0 = warp // (BN // WN) * WM + lane // LANE_COLS * 4
@@ -421,139 +278,205 @@ def make_runs_of_four(BM, BN, BK, WM, WN, TM, TN):
 check.runs_of_four(make_runs_of_four)
 
 # %% [markdown] tags=["stub"]
-# Right or wrong, `see.owners(make_runs_of_four)` shows where block (0, 0) of your kernel stores. When you
-# have passed, look at `see.diff("vectorized", "warp_tiled")`. It finds three things.
+# Right or wrong, `see.owners(make_runs_of_four)` shows what your kernel stores.
 
 # %% tags=["solution"] id="own-layout"
 see.owners(make_runs_of_four)
 
-# %% [markdown] tags=["solution"]
-# **Compare it with the course's.**
+# %% [markdown]
+# The course's kernel of this notebook is `warp_tiled`, document 004's v06. Here it is beside `vectorized`,
+# for you to compare with yours.
 
-# %% tags=["solution"] id="own-diff"
-see.diff("vectorized", "warp_tiled")
+# %% tags=["listing"]
+see.fold(see.diff("vectorized", "warp_tiled"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# ## What are the conflicts worth?
-#
-# `warp_tiled` against `vectorized`, both with the example's tiles: 12 wavefronts against 20. A warp of
-# `vectorized` spends a third of its time waiting for shared memory. How much of that will be left? Guess.
+# You wrote 16 reads of one float per step. What runs has four reads of four, and 12 wavefronts. You can see
+# it in your own kernel:
 
 # %%
-square = ("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0})
-see.fold(lambda: see.waits(square, "warp_tiled"), first="Answer first, then open this.")
-
-# %% [markdown] tags=["thought"]
-# 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0, 13 % more. The instructions are the same, 1.16 per
-# multiply-add, and so are the registers. Why only 13 %? A warp that no longer waits for memory mostly waits
-# for its turn, 46 % of its time and not 18.
+# (This compiles: `python3 course.py doctor` says whether the compiler is here. It needs no GPU.)
+# tiles = {"BM": 128, "BN": 128, "BK": 16, "WM": 32, "WN": 64, "TM": 8, "TN": 8, "PAD": 0}
+# see.as_compiled("warp_tiled", make_runs_of_four, tiles=tiles, block=(256, 1))
 
 # %% [markdown]
-# ## Which change paid?
+# **What we know now:** two formulas with `//` and `%` say where a lane stands, and so which words it reads.
 #
-# Three things have changed: the rectangle of the lanes, the runs, and the store, which is written out. So
-# take them apart: the eight layouts of your hunt were run in turn on one H200, with the same tiles and the
-# same store, written out.
+# *A good place for a pause.*
+#
+# ## What are eight wavefronts worth?
+#
+# From here on every figure is for the square of notebook [[thread_tiles_2d.ipynb]]: a block computes 128 ×
+# 128 results, 16 steps at a time, and a thread 8 × 8. The lanes of `warp_tiled` stand 4 × 8, in runs of four.
+#
+# With 20 wavefronts a warp of `vectorized` spends 34 % of its time waiting for shared memory. With 12, how
+# much of that is left? Write a number down, remember your bet, and open this.
+
+# %%
+square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 0}
+see.fold(
+    lambda: see.waits(("vectorized", square), "warp_tiled", meanings=False),
+    first="Write a number down, then open this.",
+)
+
+# %% [markdown] tags=["thought"]
+# The wait falls from 34 to 5 %, and 38 TFLOPS become **43**: 13 % more. Both kernels issue as many
+# instructions, and have as many registers. Why only 13 %? A warp that does not wait for memory mostly waits
+# for another warp's turn to issue.
+
+# %% [markdown]
+# ## Is this story true?
+#
+# Here is a good story why warp tiles are fast: "A warp whose tile is nearly square reads **few different
+# numbers**, as its lanes share what they read." It sounds right. Put it on trial: how many different elements
+# of As and Bs does a warp read in a step along k? Complete the line, and compare with the wavefronts.
+
+
+# %% id="different"
+def different(rows, columns):
+    ### BEGIN SOLUTION
+    return 8 * rows + 8 * columns
+    ### STUB
+    # return None  # rows × columns lanes, 8 rows and 8 columns for each
+    ### END SOLUTION
+
+
+def step(rows, columns, run):  # as in the hunt
+    a = [lane // columns * run for lane in range(32)]
+    b = [lane % columns * run for lane in range(32)]
+    return 2 * lockstep.wavefronts(a, 128, "load") + 2 * lockstep.wavefronts(b, 128, "load")
+
+
+for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
+    print(f"{rows} × {columns} lanes:", different(rows, columns), "different elements;", end=" ")
+    print(step(rows, columns, 8), "wavefronts in one piece,", step(rows, columns, 4), "in runs of four")
+
+# %% [markdown]
+# The story and your count disagree. By the story, 4 × 8 lanes in one piece must be fast, and 2 × 16 in runs
+# of four slow. By the count it is the other way round. All eight were run on one H200, with the same tiles
+# and the same store.
 
 # %%
 see.predict("warp_tiles.eight")
 
 # %% [markdown] tags=["answer"]
-# | lanes | side by side | runs of four |
+# | lanes | in one piece | runs of four |
 # |---|---|---|
 # | 2 × 16 | 20 wavefronts: 3.59 ms | 12 wavefronts: 3.15 ms |
 # | 4 × 8 | 20 wavefronts: 3.59 ms | 12 wavefronts: 3.19 ms |
 # | 8 × 4 | 12 wavefronts: 3.19 ms | 12 wavefronts: 3.24 ms |
 # | 16 × 2 | 12 wavefronts: 3.21 ms | 8 wavefronts: 3.19 ms |
 #
-# **With the same instructions, the wavefronts decide, not the way there.** The right rectangle alone does it,
-# the runs alone do it, and 4 × 8 alone does nothing at all. Few different numbers? 4 × 8 lanes read 96 per k
-# step, 2 × 16 read 144, and side by side both take 3.59 ms. The story is refuted. And from 12 wavefronts to 8
-# nothing is gained.
-#
-# The new store alone brings nothing: 2 × 16 side by side has it, and takes as long as `vectorized`, which
-# calls `store_four`.
+# 4 × 8 lanes read 96 different elements, 2 × 16 read 144, and in one piece both take 3.59 ms. The story is
+# refuted. **With the same instructions, the wavefronts decide, not the way there.**
 
 # %% [markdown]
-# ## What limits it now?
+# **What we know now:** from 20 to 12 wavefronts the kernel gained, from 12 to 8 nothing. A limit shows when
+# you take its work away: shared memory was the limit, and is it no longer.
 #
-# What must be the limit with 12 wavefronts? And with 8?
+# ## Does a kernel without conflicts win?
+#
+# Document 003 has warp tiles as well. In its kernel, `warp_tiled_tm1`, 8 × 4 lanes stand in a warp tile of 64
+# × 32. A lane has 8 columns in one piece, but its 8 rows lie one by one, 8 apart: row 0, row 8, row 16, ...
+# So it reads As one float at a time, in eight reads.
+#
+# Count its step as well. Does any of its reads have a conflict?
+
+
+# %% id="rival"
+of_a = 8 * lockstep.wavefronts([lane // 4 for lane in range(32)], 32, "load")
+### BEGIN SOLUTION
+of_b = 2 * lockstep.wavefronts([lane % 4 * 8 for lane in range(32)], 128, "load")
+### STUB
+# of_b = ...  # your code: two reads of Bs, four floats each
+### END SOLUTION
+of_a, of_b
+
+# %% [markdown]
+# Eight reads of one wavefront, and two of four turns with one each: no conflict anywhere. Here is what the
+# H200 counted per warp and step in three kernels, with the same block and 64 results per thread. Which is
+# which?
+#
+# | | reads | wavefronts |
+# |---|---|---|
+# | X | 4 | 12 |
+# | Y | 10 | 16 |
+# | Z | 4 | 20 |
+
+# %%
+see.predict("warp_tiles.rival")
+
+# %% tags=["listing"]
+see.fold(
+    lambda: see.limits(("vectorized", square), "warp_tiled_tm1", "warp_tiled"),
+    see.source("warp_tiled_tm1"),
+    first="Choose your answer first, then open this: three kernels, and the listing of Y.",
+)
+
+# %% [markdown]
+# Now cure the rival: cut its rows into runs of four, and its columns too. Which of the eight layouts is that?
+# How many TFLOPS does it bring? (A product of 4096³ has `2 * 4096**3` operations. It should come to 42.)
+
+# %%
+# your line: TFLOPS from the milliseconds of that layout
+
+# %% [markdown]
+# **What we know now:** a warp tile alone brings nothing, and neither does the absence of conflicts. Count
+# wavefronts, and count instructions.
+
+# %% [markdown] id="side-warp_loops"
+# Side trip, 55 minutes: document 003 cuts a block's tile three times, and gives every piece a name. [Who owns
+# which element there?](warp_loops.ipynb) It leads back to this line.
+
+# %% [markdown]
+# ## What stops it now?
+#
+# Not shared memory: you have seen its work taken away. What is busiest, with 12 wavefronts and with 8? Say
+# what you expect.
 
 # %%
 see.fold(
     lambda: see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16})),
-    first="Answer first, then open this.",
+    first="Say what you expect, then open this.",
 )
 
-# %% [markdown] tags=["thought"]
-# Issue slots, in both. With 8 wavefronts shared memory is idle more often, but a scheduler issues one
-# instruction per clock, and each one that is no multiply-add takes the place of one. To be faster, issue
-# fewer instructions, or leave fewer clocks without any.
-
 # %% [markdown]
-# Then why warp tiles? Here a warp tile is one way to choose which lane reads what; 2 × 16 lanes in runs of
-# four do as well. In notebook [[tensor_cores.ipynb]] the warp computes as a whole, and there is no other way.
-#
-# ## Three kernels, no names
-#
-# Here is what the H200 counted per warp and k step in three kernels, each with its own default tiles and 64
-# results per thread: `vectorized` (16 × 4), `warp_tiled_tm1` (8 rows, one by one, of 8 columns) and
-# `warp_tiled`.
-#
-# | | requests | wavefronts |
-# |---|---|---|
-# | X | 4 | 12 |
-# | Y | 10 | 16 |
-# | Z | 5 | 12 |
-#
-# Y you have met. Which are X and Z? X issues 1.16 instructions per multiply-add. A warp makes 64
-# multiply-adds per k step: how many instructions per multiply-add does Y issue, if only its reads differ?
-
-# %%
-see.fold(lambda: see.waits("warp_tiled_tm1", "warp_tiled"), first="Answer first, then open this.")
-
-# %% [markdown] tags=["thought"]
-# X is `warp_tiled`, Y `warp_tiled_tm1`, Z `vectorized`, which issues 1.16 as well. Y makes 6 more requests
-# than X: 1.16 + 6 / 64 = 1.25 instructions, as measured. And it issues in 72 % of the clocks, not 77. With 16
-# wavefronts its shared memory (73 %) and its issue slots (72 %) are about equally busy. So document 003's
-# kernel has warp tiles and no bank conflict, and is the slowest of the three. A nearly square warp tile
-# brings nothing by itself.
-
-# %% [markdown]
-# ## Tune it
-#
-# **A challenge (3 minutes).** More warps fill clocks in which nobody issues, says notebook
-# [[thread_tiles_1d.ipynb]]. With the example's tiles an SM holds 16 warps. Get 32 onto it. It takes three
-# sliders: two for half as many results per lane (one alone cannot run), and a third for tiles that were
-# measured. And bet first: is that faster? (The explorer says 0.25 wavefronts per multiply-add, 16 per k step,
-# as the source reads. The compiled kernel needs 12.)
+# Now all tiles are yours. Set BM and BN to 256, and see what happens to the registers, and to the speed that
+# was measured. Then find tiles that beat the 43 TFLOPS of the square. (The wavefronts in this picture are
+# those of the source, where every read is of one float.)
 
 # %%
 see.tiles("warp_tiled", tells_best=False)
 
 # %% [markdown]
-# <details><summary>Was it worth it?</summary>
+# ## What have you made?
 #
-# No. Each of 32 warps gets half of the registers, so a lane has room for 32 results, and makes 6 reads for 64
-# multiply-adds instead of 4. (BM = BN = 256 keeps 64 results in those registers: 3.8 TFLOPS.) Of all tiles
-# that the tuner tried, the fastest with 32 warps reach 41.1 TFLOPS, with 16 warps 43.8. Waiting is not the
-# limit here.
-#
-# </details>
+# Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
+
+# %% [markdown] tags=["thought"]
+# - **I made** a kernel whose lanes have their rows and columns in runs of four, so that no read of a tile has
+#   a conflict.
+# - **It reached** 43 TFLOPS on an H200; with 20 wavefronts it was 38.
+# - **What stops it now** is not shared memory. Busiest are the issue slots: an instruction in 77 % of the
+#   clocks, 87 % of them multiply-adds. So look at the other 23 %: when does nobody issue? Notebook
+#   [[overlap.ipynb]] fetches the next tile while this one is multiplied.
+
+# %%
+see.my_ladder()
 
 # %% [markdown]
-# <details><summary>For the curious: can you beat cuBLAS, 51 TFLOPS?</summary>
+# The ladder of these seven kernels is complete. With what you know now you can also build one of your own:
+# the end of notebook [[[last_per_cent.ipynb]]](last_per_cent.ipynb) says how.
 #
-# How cuBLAS does it was not profiled here. The ladder's first step: fetch the next tile *while* this one is
-# multiplied. With one large block per SM, `warp_tiled` does 32.9 TFLOPS, `double_buffered` 45.7.
-#
-# Two steps on, `read_ahead` does 52.2 and **beats cuBLAS** by 2 %. The FP32 units' peak, 67, is the end of
-# this road. The next notebook takes another.
-#
-# </details>
+# ## Three questions about other kernels
+
+# %%
+see.quiz("warp_tiles")
 
 # %% [markdown]
-# ## From an empty cell
+# *A good place for a pause. What follows takes some 35 minutes, another day perhaps.*
+#
+# ## Can you still write the first tile?
 #
 # Write the kernel of [[tile_kernel]] again, `make_tiled(T)`, without a look at your first one. Ten minutes
 # are a good time.
@@ -564,10 +487,10 @@ make_tiled = None  # your factory, in place of this line
 check.tile_kernel(make_tiled)
 
 # %% [markdown]
-# ## A kernel that is no GEMM
+# ## Does it work where nothing is multiplied by a matrix?
 #
-# Blur a picture, or let heat flow through a plate: every element is replaced by a weighted sum of itself and
-# its eight neighbours. Such a kernel is a **stencil**. With weights `w` of 3 × 3,
+# Blur a picture, or let heat flow through a plate: every element becomes a weighted sum of itself and its
+# eight neighbours. Such a kernel is a **stencil**. With weights `w` of 3 × 3,
 #
 # $$\mathrm{out}_{i,j} = \sum_{a=0}^{2} \sum_{b=0}^{2} w_{a,b} \, A_{i+a-1,\ j+b-1}$$
 #
@@ -577,12 +500,13 @@ check.tile_kernel(make_tiled)
 # *core · medium · 15 minutes*
 #
 # Write `make_stencil(T)`, which returns the kernel `(A, w, out)`. A and `out` have m rows and n columns, any
-# m and n; T is 4, 8, 16 or 32. Blocks of T × T threads, x along the columns: `ceil(n / T)` × `ceil(m / T)`
-# blocks; each thread computes one result.
+# m and n; T is 4, 8, 16 or 32. Blocks have T × T threads, x along the columns, and there are `ceil(n / T)` ×
+# `ceil(m / T)` blocks. Each thread computes one result.
 #
 # A block's T × T results need the elements around them too, its **halo**. So its tile has (T + 2) × (T + 2)
-# elements, more than the block has threads. Each of them is loaded once: with `down` × `across` blocks that
-# makes (m + 2 · (down - 1)) · (n + 2 · (across - 1)) loads from A in all. You may read `w` where it is.
+# elements, more than the block has threads. Load each of them once, but none from outside A: with `down` ×
+# `across` blocks that makes (m + 2 · (down - 1)) · (n + 2 · (across - 1)) loads in all. You may read `w`
+# where it is.
 
 
 # %% id="ex-stencil"
@@ -621,18 +545,17 @@ check.stencil(make_stencil)
 # ### Exercise [[stencil_limit]] · What stands above it?
 # *core · easy · 5 minutes*
 #
-# Forecast it from counts. A stencil adds up side × side neighbours; for each multiply-add a warp's reads take
-# `wavefronts` wavefronts of L1 and shared memory, which are one memory. Yours has side 3, and the verdict
-# above says how many wavefronts. Three parts of an H200 put a roof above it:
+# Forecast the limit from counts. A stencil adds up side × side neighbours; for each multiply-add a warp's
+# reads take `wavefronts` wavefronts of L1 and shared memory, which are one memory. Yours has side 3, and the
+# verdict above says how many wavefronts. Three parts of an H200 put a roof above it:
 #
-# - DRAM moves 4.55 TB per second, as measured;
+# - DRAM, the GPU's own memory, moves 4.55 TB per second, as measured;
 # - L1 allows 16.7 TFLOPS / wavefronts, as in notebook [[naive.ipynb]];
-# - the FP32 units do 64.8 TFLOPS, as measured.
+# - the units that multiply and add, FP32, do 64.8 TFLOPS, as measured.
 #
-# Return the bytes that must pass DRAM for one result, if each element of A is fetched from there once; the
-# FLOP per byte, a multiply-add being two; the lowest of the three roofs in TFLOPS; and its name, `"DRAM"`,
-# `"L1"` or `"FP32"`. (A roof is what no kernel with these counts can pass. It does not promise that one
-# comes near: what else a thread computes is not counted here.)
+# Return four things: the bytes that must pass DRAM for one result, if each element of A is fetched from there
+# once; the FLOP per byte (a multiply-add is two FLOP); the lowest of the three roofs in TFLOPS; and its name,
+# `"DRAM"`, `"L1"` or `"FP32"`.
 
 
 # %% id="ex-stencil_limit"
@@ -651,25 +574,5 @@ def stencil_limit(side, wavefronts):
 check.stencil_limit(stencil_limit)
 
 # %% [markdown]
-# ---
-# ## Quiz
-
-# %%
-see.quiz("warp_tiles")
-
-# %% [markdown]
-# ## Recap
-#
-# - You found the owner of every element with `//` and `%`.
-# - You wrote the rules for tiles that work. If one division is not even, elements have two owners or none.
-# - You counted wavefronts on paper. Ask how wide a read is before you say "conflict".
-# - You wrote a kernel in runs of four: one instruction per run, no conflict.
-# - You took a story apart: fewer wavefronts brought the 13 %; that a warp tile is nearly square brings
-#   nothing by itself.
-# - You saw the limit move to issue slots, where 8 wavefronts are no better than 12.
-#
-# **Next:** a warp is also what NVIDIA's Tensor Cores speak to. In notebook [[tensor_cores.ipynb]] it
-# multiplies 16 × 16 tiles in a single call.
-
-# %%
-see.my_ladder()
+# **What we know now:** tiles, barriers, banks and roofs are not about matrices. Ask of any kernel what its
+# lanes read at the same time, and which part of the SM that keeps busy.

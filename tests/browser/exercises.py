@@ -39,6 +39,15 @@ _OWNERS = """def elements(tid, BN, WM, WN, TN, WNITER):
 
 check.owner_map(elements)"""
 
+_WAVEFRONTS = """wavefronts = {{
+    "8 × 4": ((2, 1), (2, 4)),
+    "4 × 8": ((1, 2), (2, {b})),
+    "4 × 8, runs of four": ((1, 1), (2, 4)),
+    "16 × 2, runs of four": ((2, 1), (2, 2)),
+}}
+
+check.warp_wavefronts(wavefronts)"""
+
 _FETCH_B = """def make_fetch_b(BM, BN, BK, TM, TN):
     @cuda.jit(device=True)
     def fetch_b(m, n, k, k0, A, B, As, Bs):
@@ -126,10 +135,15 @@ TYPED = {
         "check.scatter_padding(wavefronts=[4, 1, 2], take=2)",
         "check.scatter_padding(wavefronts=[4, 1, 2], take=4)",
     ),
-    "warp_tiles": (
+    "warp_loops": (
         "ex-owner_map",
         _OWNERS.format(stride=""),
         _OWNERS.format(stride=" * WSUBM"),
+    ),
+    "warp_tiles": (
+        "ex-warp_wavefronts",
+        _WAVEFRONTS.format(b=4),
+        _WAVEFRONTS.format(b=8),
     ),
     "tensor_cores": (
         "ex-padding_wavefronts",

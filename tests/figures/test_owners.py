@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numba import cuda
 
+from gemm_course import widgets as see
 from gemm_course.figures import colours, owners
 from gemm_course.model import warp_reads
 from gemm_course.model.formulas import document_003 as document
@@ -246,5 +247,26 @@ def test_pictures_of_reads_are_in_order_and_of_one_height():
 
 
 def test_the_picture_of_reads_has_the_emulators_count():
-    alt = _warp_reads.draw("4 × 8", "side by side", "Bs", "four floats").alt
+    alt = _warp_reads.draw("4 × 8", "in one piece", "Bs", "four floats").alt
     assert "4 × 8 lanes, load4(Bs, (p, x0)): 8 wavefronts" in alt
+
+
+def test_a_step_of_reads_is_in_order_and_of_one_height():
+    states = product(_warp_reads.LAYOUTS, _warp_reads.RUNS, ("As", "Bs"))
+    pictures = [_warp_reads.draw_step(*chosen) for chosen in states]
+    assert [faults(picture) for picture in pictures] == [[]] * len(pictures)
+    assert len({ElementTree.fromstring(picture.data).get("viewBox") for picture in pictures}) == 1
+
+
+def test_the_opening_shows_the_layout_that_costs_most():
+    explorer = see.warp_reads.makes_explorer(step=True)
+    assert "20 wavefronts per step" in explorer.picture(explorer.controls.start()).alt
+
+
+def test_owners_of_one_stage():
+    for stage in ("warp_tiled", "warp_tiled_tm1"):
+        names = _owners._kernels_of(stage)
+        assert names and {_owners.KERNELS[name][0] for name in names} == {stage}
+    assert _owners._kernels_of(None) == list(_owners.KERNELS)
+    with pytest.raises(ValueError, match="warp_tiled_tm1 and warp_tiled, not for 'wmma'"):
+        _owners._kernels_of("wmma")

@@ -7,15 +7,15 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from gemm_course import records, road
+from gemm_course import records
+from gemm_course.figures.wavefronts import agreeing
 from gemm_course.kernels import LADDER, b01_wmma, tiles_text
-from gemm_course.model import occupancy
 from gemm_course.model.formulas import document_003
 from gemm_course.model.requests import wavefronts_of
 from gemm_course.model.tensor_cores import adds
 from gemm_course.model.warp_reads import request
 from gemm_course.profiles import recorded, verdict
-from gemm_course.widgets import _owners, _quiz, _tiles
+from gemm_course.widgets import _owners, _quiz, _tiles, _warp_reads
 from gemm_course.widgets._fragments import PADS, WIDTHS, draw_rows, held
 from lockstep import wavefronts
 from lockstep.limits import MAX_REGISTERS
@@ -38,6 +38,12 @@ def in_warp_tiles() -> str:
     return said_in("warp_tiles")
 
 
+@pytest.fixture
+def in_warp_loops() -> str:
+    lines = source_of("warp_loops").splitlines()
+    return re.sub(r"\s+", " ", " ".join(line.removeprefix("#") for line in lines))
+
+
 def profile(stage: str, **tiles: int):
     return recorded(stage, tiles or None)
 
@@ -53,17 +59,21 @@ def shares(found, *waits: str) -> list[str]:
 def test_what_the_lanes_of_warp_tiled_bring(in_warp_tiles):
     before, after = profile("vectorized", **SQUARE), profile("warp_tiled")
     assert SQUARE.items() <= LADDER["warp_tiled"].tiles.items()
-    assert f"{before.tflops:.1f} TFLOPS became {after.tflops:.1f}" in in_warp_tiles
     gain = f"{100 * (after.tflops / before.tflops - 1):.0f} %"
-    assert f"became {after.tflops:.1f}, {gain} more" in in_warp_tiles
-    assert f"fewer wavefronts brought the {gain}" in in_warp_tiles
+    told = f"{before.tflops:.0f} TFLOPS become **{after.tflops:.0f}**: {gain} more"
+    assert told in in_warp_tiles and f"reached {before.tflops:.0f} TFLOPS" in in_warp_tiles
+    assert f"with 20 wavefronts it was {before.tflops:.0f}" in in_warp_tiles
+    assert f"**It reached** {after.tflops:.0f} TFLOPS" in in_warp_tiles
     (was,), (now,) = shares(before, "shared memory"), shares(after, "shared memory")
-    assert f"{was} of its time became {now}" in in_warp_tiles
+    assert f"The wait falls from {was.removesuffix(' %')} to {now}" in in_warp_tiles
+    assert f"spends {was} of its time waiting for shared memory" in in_warp_tiles
     per_fma = {f"{each.measured['warp_instructions'] * 32 / 4096**3:.2f}" for each in (before, after)}
-    assert per_fma == {"1.16"} and "the same, 1.16 per multiply-add" in in_warp_tiles
+    assert per_fma == {"1.16"} and "Both kernels issue as many instructions" in in_warp_tiles
     assert before.measured["registers"] == after.measured["registers"]
-    (was,), (now,) = shares(before, "another warp's turn"), shares(after, "another warp's turn")
-    assert f"for its turn, {now} of its time and not {was.removesuffix(' %')}" in in_warp_tiles
+    others = {name: share for name, share in after.waits.items() if name != "issuing"}
+    assert max(others, key=others.get) == "another warp's turn"
+    assert verdict(before).limiter == "L1 and shared memory"
+    assert "shared memory is the busiest part of the SM" in in_warp_tiles
 
 
 def _shared_memory(found) -> str:
@@ -74,14 +84,14 @@ def _shared_memory(found) -> str:
 def test_the_table_of_layouts_in_the_docs():
     page = (ROOT / "docs" / "what_limits_it.md").read_text("utf-8")
     steps = 4096**3 / (32 * 64)  # k steps of all warps, 64 results per thread
-    cases = [(2, 16, "side by side", profile("vectorized", **SQUARE))]
+    cases = [(2, 16, "in one piece", profile("vectorized", **SQUARE))]
     for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
         tiles = LADDER["warp_tiled"].tiles | {"WM": 8 * rows, "WN": 8 * columns}
         cases.append((rows, columns, "runs of four", profile("warp_tiled", **tiles)))
     for rows, columns, run, found in cases:
         assert found.measured["registers"] == 128
         counted = int(found.measured["shared_load_wavefronts"] / steps)
-        assert counted == of_a_k_step(rows, columns, 8 if run == "side by side" else 4)
+        assert counted == of_a_k_step(rows, columns, 8 if run == "in one piece" else 4)
         busy, told = _shared_memory(found), f"{found.tflops:.1f} |"
         assert found.tflops <= profile("warp_tiled", WM=16, WN=128).tflops
         warp_tile = f"{8 * rows} × {8 * columns}"
@@ -105,10 +115,11 @@ def test_wavefronts_decide_and_not_the_way_there(in_warp_tiles):
     for rows, columns, elements in ((8, 4, "side by side"), (2, 16, "runs of four"), (16, 2, "runs of four")):
         assert times[rows, columns, elements] == pytest.approx(usual, rel=0.02)
         assert f"{times[rows, columns, elements]:.2f}" in str(_quiz.questions("warp_tiles")["eight"])
-    old_store = 2e-9 * 4096**3 / profile("vectorized", **SQUARE).tflops
-    assert times[2, 16, "side by side"] == pytest.approx(old_store, rel=0.01)
-    assert "takes as long as `vectorized`" in in_warp_tiles
-    assert "4 × 8 lanes read 96 per k step, 2 × 16 read 144" in in_warp_tiles
+    assert times[4, 8, "side by side"] == pytest.approx(times[2, 16, "side by side"], rel=0.001)
+    assert "4 × 8 lanes read 96 different elements, 2 × 16 read 144" in in_warp_tiles
+    assert "in one piece both take 3.59 ms" in in_warp_tiles
+    cured = 2e-9 * 4096**3 / times[8, 4, "runs of four"]
+    assert f"It should come to {cured:.0f}." in in_warp_tiles
     assert (8 * (4 + 8), 8 * (2 + 16)) == (96, 144)
 
 
@@ -139,73 +150,108 @@ def of_a_k_step(rows: int, columns: int, run: int) -> int:
 def test_wavefronts_of_all_layouts(in_warp_tiles):
     for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
         counts = [of_a_k_step(rows, columns, run) for run in (8, 4)]
-        told = f" (notebook {road.notebook('vectorized_access').number})" if rows == 2 else ""
-        name = f"{rows} × {columns}{told}"
-        assert f"| {name} | {counts[0]} | {counts[1]} |" in in_warp_tiles
+        assert f"| {rows} × {columns} | {counts[0]} | {counts[1]} |" in in_warp_tiles
         for run, counted in zip((8, 4), counts):
             asked = [request(rows, columns, run, 128, array) for array in ("As", "Bs")]
             assert counted == 2 * sum(map(wavefronts_of, asked))
+            name = next(name for name, value in _warp_reads.RUNS.items() if value == run)
+            alt = _warp_reads.draw_step(f"{rows} × {columns}", name, "Bs").alt
+            assert f"{rows} × {columns} lanes, {name}: {counted} wavefronts per step" in alt
 
 
-def _in_a_row(counts: list[int]) -> str:
-    return f"{', '.join(map(str, counts[:-1]))} and {counts[-1]}"
+def test_layouts_beside_the_eight(in_warp_tiles):
+    narrow = [of_a_k_step(32, 1, run) for run in (8, 4)]
+    assert "32 × 1 lanes need {} in one piece, and {} in runs of four".format(*narrow) in in_warp_tiles
+    assert f"Runs of two take {of_a_k_step(4, 8, 2)} with 4 × 8 lanes" in in_warp_tiles
+    layouts = [(2**i, 32 // 2**i) for i in range(6)]
+    assert min(of_a_k_step(*lanes, run) for lanes in layouts for run in (1, 2, 4, 8)) == 8
+    assert "Eight: 16 × 2 lanes in runs of four" in in_warp_tiles
 
 
-def test_why_runs_of_four(in_warp_tiles):
-    runs = (1, 2, 4, 8)
-    reads, taken = [16 // min(run, 4) for run in runs], [of_a_k_step(4, 8, run) for run in runs]
-    for run, read, count in zip(runs, reads, taken):
-        assert f"| {run} | {read} | {count} |" in in_warp_tiles
-    question = _quiz.questions("warp_tiles")["four"]
-    assert f"{_in_a_row(reads)} reads per k step" in str(question)
-    assert f"'{_in_a_row(taken)}', 'right': True" in str(question)
-    assert f"'16, 8, {taken[2]} and {taken[3]}'" in str(question)
-    halves = [of_both_tiles(4, 8, run) for run in runs]
-    assert halves[1] == (4, 8) == halves[2] and halves[3] == (4, 16)
-    # joined nowhere: As by lanes of a row as well; joined everywhere: Bs takes half of it
-    for groups in ([16] + [2 * a + b for a, b in halves[1:]], [16] + [a + b // 2 for a, b in halves[1:]]):
-        assert f"'{_in_a_row(groups)}'" in str(question)
+def test_in_which_layouts_turns_join(in_warp_tiles):
+    joined = {
+        (lanes, array): {agreeing(request(*lanes, run, 128, array)) > 0 for run in (8, 4)}
+        for lanes in ((2, 16), (4, 8), (8, 4), (16, 2))
+        for array in ("As", "Bs")
+    }
+    assert all(joined[lanes, "As"] == {True} for lanes, _ in joined)
+    assert [lanes for lanes, array in joined if joined[lanes, array] != {True}] == [(2, 16), (4, 8), (8, 4)]
+    assert "For As all four are true" in in_warp_tiles and "For Bs only 16 × 2 is" in in_warp_tiles
+    assert wavefronts_of(request(16, 2, 8, 128, "As")) == 4
+    assert (
+        wavefronts_of(request(8, 4, 8, 128, "As")) == 2 and "As takes 4 wavefronts instead" in in_warp_tiles
+    )
 
 
-def test_a_worked_example_of_four_floats(in_warp_tiles):
-    taken = [wavefronts_of(request(4, 8, 8, 128, array)) for array in ("As", "Bs")]
-    assert taken == [2, 8] and "The groups join: **2** wavefronts" in in_warp_tiles
-    assert "2 per group, **8** in all" in in_warp_tiles
+def test_the_worked_examples(in_warp_tiles):
+    assert wavefronts_of(request(8, 4, 8, 32, "As")) == 2 and "That takes **2** wavefronts" in in_warp_tiles
+    assert wavefronts_of(request(4, 8, 8, 128, "Bs")) == 8 and "That takes 4 · 2 = **8**" in in_warp_tiles
+    assert wavefronts([lane % 4 * 4 for lane in range(32)], 128, "load") == 4
+    (right,) = [each for each in _quiz.questions("warp_tiles")["small"]["options"] if each.get("right")]
+    assert right["text"] == "4"
+
+
+def test_the_roofs_of_an_unseen_kernel():
+    found = {"multiply-adds": 64 / 4, "issue slots": 1.2 * 64 / 4, "shared memory": 24}
+    options = [each["text"] for each in _quiz.questions("warp_tiles")["unseen"]["options"]]
+    for part, clocks in found.items():
+        assert f"{67 * 16 / clocks:.0f} TFLOPS: {part}" in options
+    assert f"{67 * 16 / sum(map(round, found.values())):.0f} TFLOPS: 16 + 19 + 24 clocks" in options
 
 
 def test_what_the_explorer_says_of_warp_tiled(in_warp_tiles):
-    facts = _tiles.choice(LADDER["warp_tiled"], LADDER["warp_tiled"].tiles).alt
-    assert "wavefronts per warp-wide FMA (source) 0.25" in facts
-    assert "0.25 wavefronts per multiply-add, 16 per k step, as the source reads" in in_warp_tiles
-    assert "The compiled kernel needs 12" in in_warp_tiles
-    assert of_a_k_step(4, 8, 4) == 12
+    stage = LADDER["warp_tiled"]
+    facts = _tiles.choice(stage, stage.tiles).alt
+    assert "wavefronts per warp-wide FMA (source) 0.25" in facts and of_a_k_step(4, 8, 4) == 12
+    assert "wavefronts in this picture are those of the source" in in_warp_tiles
+    measured = records.sweep().query("stage == 'warp_tiled'").set_index("tiles")
+    large = measured.loc[tiles_text({**stage.tiles, "BM": 256, "BN": 256})]
+    assert large["registers"] == 64 and large["tflops"] < 4 and "Set BM and BN to 256" in in_warp_tiles
+    assert measured["tflops"].max() > measured.loc[tiles_text(stage.tiles), "tflops"]
 
 
-def test_runs_are_sub_tiles(in_warp_tiles):
+def test_runs_are_sub_tiles(in_warp_loops):
     t = LADDER["warp_tiled"].tiles
     down, right = (document_003.wmiter(t["WM"], t["WN"], 4, 4, 2), 2)
-    assert (4 * down, 4 * right) == (t["TM"], t["TN"]) and "4 × 4 and 2 × 2 sub-tiles" in in_warp_tiles
+    assert (4 * down, 4 * right) == (t["TM"], t["TN"])
+    assert "TM = TN = 4, and WMITER = WNITER = 2" in in_warp_loops
     rows, columns = document_003.wsub(t["WM"], t["WN"], 4, 4, 2)
     assert (rows, columns) == (4 * t["WM"] // t["TM"], 4 * t["WN"] // t["TN"])  # from run to run
+    assert f"WSUBM = {rows} and WSUBN = {columns}" in in_warp_loops
+    lanes = t["WM"] // t["TM"], t["WN"] // t["TN"]
+    assert (
+        "the lanes stand {} × {} in a warp tile of {} × {}".format(*lanes, t["WM"], t["WN"]) in in_warp_loops
+    )
 
 
-def test_hide_and_seek(in_warp_tiles):
+def test_hide_and_seek(in_warp_loops):
     places = {"003: TN 8, WNITER 1": (1, 1), "003: TN 4, WNITER 1": (0, 5), "003: TN 8, WNITER 2": (2, 1)}
     for kernel, (row, column) in places.items():
         assert (
             f"lane 5: row {row}, column {column} of the lanes"
             in _owners.draw(kernel, "block", "warp", 0, 5).alt
         )
-    assert "lane 5 stands in row 1, column 1 of the lanes" in in_warp_tiles
-    assert "In the other two 003 kernels it stands in row 0 and in row 2" in in_warp_tiles
+    assert "lane 5 stands in row 1, column 1 of the lanes" in in_warp_loops
+    assert "In the other two kernels it stands in row 0 and in row 2" in in_warp_loops
 
 
-def test_one_change_of_a_slider_breaks_the_tiles_of_document_003():
+def test_where_threads_begin(in_warp_tiles):
+    name = next(iter(_owners._kernels_of("warp_tiled")))
+    found = {tid: tuple(map(int, _owners.owner_map(name).elements(tid)[0])) for tid in (5, 45, 75)}
+    assert found == {5: (0, 20), 45: (4, 52), 75: (36, 12)} and name.endswith("4 × 8 lanes")
+    assert "{5: (0, 20), 45: (..., ...), 75: (..., ...)}" in source_of("warp_tiles")
+    rows = sorted({row for row, _ in _owners.owner_map(name).elements(0).tolist()})
+    assert rows == [0, 1, 2, 3, 16, 17, 18, 19]
+    assert "0–3, 4–7, 8–11 and 12–15, and the second run of the first lane is 16–19" in in_warp_tiles
+
+
+def test_one_change_of_a_slider_breaks_the_tiles_of_document_003(in_warp_loops):
     stage = LADDER["warp_tiled_tm1"]
     changes = [(name, value) for name, values in stage.options.items() for value in values]
     broken = {change: stage.rules(dict([change])) for change in changes if stage.rules(dict([change]))}
     assert list(broken) == [("WN", 128)] and "need 296 registers; 223 are available" in str(broken)
     assert 32 * 8 + 32 + 8 == 296 and MAX_REGISTERS - 32 == 223
+    assert "296 numbers" in in_warp_loops and "223, a rule of thumb" in in_warp_loops
 
 
 def test_what_limits_warp_tiled(in_warp_tiles):
@@ -214,70 +260,43 @@ def test_what_limits_warp_tiled(in_warp_tiles):
         profile("warp_tiled", **LADDER["warp_tiled"].tiles | {"WM": 128, "WN": 16}),
     )
     assert verdict(usual).limiter == verdict(eight).limiter == "issue slots"
-    assert "Issue slots, in both" in in_warp_tiles
-    read_ahead = records.ladder().query("stage == 'read_ahead' and m == n == k == 4096")["tflops"].item()
-    beaten = records.ladder().query("stage == 'read_ahead' and m == n == k == 4096")["ratio_to_cublas"].item()
-    gain = f"{100 * (beaten - 1):.0f} %"
-    assert f"`read_ahead` does {read_ahead:.1f} and **beats cuBLAS** by {gain}" in in_warp_tiles
-    one_block = profile("warp_tiled", BM=128, BN=256, BK=8, WM=64, WN=64, TM=16, TN=8, PAD=4)
-    ahead = profile("double_buffered")
-    assert f"does {one_block.tflops:.1f} TFLOPS, `double_buffered` {ahead.tflops:.1f}." in in_warp_tiles
-    assert one_block.measured["registers"] * 256 > 65536 / 2  # one block per SM, and so in double_buffered
-
-
-def test_what_document_003s_kernel_is_busy_with(in_warp_tiles):
-    found = profile("warp_tiled_tm1")
-    busy, slots = _shared_memory(found), issue_slots(found)
-    assert f"its shared memory ({busy}) and its issue slots ({slots}) are about equally busy" in in_warp_tiles
+    slots, adds = issue_slots(usual), 4096**3 / 32 / usual.measured["warp_instructions"]
+    assert f"an instruction in {slots} of the clocks, {100 * adds:.0f} % of them" in in_warp_tiles
+    assert f"the other {100 - int(slots.removesuffix(' %'))} %" in in_warp_tiles
 
 
 def test_requests_and_wavefronts_of_three_kernels(in_warp_tiles):
-    cases = {"X": "warp_tiled", "Y": "warp_tiled_tm1", "Z": "vectorized"}
-    counted = records.counters("ladder").set_index("case")
-    for letter, case in cases.items():
-        row = counted.loc[f"{case} 1024x1024x1024", ["shared_load_requests", "shared_load_wavefronts"]]
-        requests, taken = row / (1024**3 / (32 * 64))
-        line = f"| {letter} | {requests:.0f} | {taken:.0f} |"
-        assert line in in_warp_tiles and f"{letter} `{case}`" in in_warp_tiles.replace(" is `", " `")
-    assert "The compiler makes 10:" in in_warp_tiles and "wavefronts remain 16" in in_warp_tiles
-    tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
-    slow, fast = profile("warp_tiled_tm1"), profile("warp_tiled")
-    per_fma = [each.measured["warp_instructions"] * 32 / 4096**3 for each in (fast, slow)]
+    found = {"X": profile("warp_tiled"), "Y": profile("warp_tiled_tm1"), "Z": profile("vectorized", **SQUARE)}
+    steps = 4096**3 / (32 * 64)
+    for letter, each in found.items():
+        names = ("shared_load_requests", "shared_load_wavefronts")
+        reads, taken = (each.measured[name] / steps for name in names)
+        assert f"| {letter} | {reads:.0f} | {taken:.0f} |" in in_warp_tiles
+    question = _quiz.questions("warp_tiles")["rival"]
+    (right,) = [each for each in question["options"] if each.get("right")]
+    order = sorted(found, key=lambda letter: found[letter].tflops)
+    assert right["text"] == ", ".join(order)
+    assert (
+        "{:.0f}, {:.0f} and {:.0f} TFLOPS.".format(*(found[each].tflops for each in order)) in right["reply"]
+    )
+    per_fma = [found[each].measured["warp_instructions"] * 32 / 4096**3 for each in "XY"]
     assert per_fma[1] - per_fma[0] == pytest.approx((10 - 4) / 64, rel=0.01)
-    assert "{:.2f} + 6 / 64 = {:.2f}".format(*per_fma) in in_warp_tiles
-    assert (
-        f"which issues {profile('vectorized').measured['warp_instructions'] * 32 / 4096**3:.2f} as"
-        in in_warp_tiles
-    )
-    clocks = f"issues in {issue_slots(slow)} of the clocks, not {issue_slots(fast).removesuffix(' %')}"
-    assert clocks in in_warp_tiles and "shared memory" in verdict(slow).limiter
-    assert tflops["warp_tiled_tm1"] == min(tflops[case] for case in cases.values())
+    assert "{:.2f} + 6 / 64 = {:.2f}".format(*per_fma) in right["reply"]
 
 
-def test_more_warps_do_not_help_warp_tiled(in_warp_tiles):
-    stage = LADDER["warp_tiled"]
-    halves = {**stage.tiles, "WN": 32, "TN": 4}  # two sliders
-    assert not stage.rules(halves)
-    for alone in ({"WM": 64}, {"WN": 32}, {"TM": 4}, {"TN": 4}):
-        assert stage.rules({**stage.tiles, **alone}), "one alone cannot run"
-    measured = {row.tiles: row for row in records.sweep().query("stage == 'warp_tiled'").itertuples()}
-    assert tiles_text(halves) not in measured and tiles_text({**halves, "PAD": 4}) in measured
-    large = measured[tiles_text({**stage.tiles, "BM": 256, "BN": 256})]
-    assert (
-        int(large.registers) == 64
-        and f"BN = 256 keeps 64 results in those registers: {large.tflops:.1f}" in in_warp_tiles
-    )
-    best: dict[int, float] = {}
-    for row in records.sweep().query("stage == 'warp_tiled'").dropna(subset="tflops").itertuples():
-        t = records.parse_tiles(row.tiles)
-        threads = 32 * t["BM"] * t["BN"] // (t["WM"] * t["WN"])
-        warps = occupancy(threads, int(row.registers), int(row.shared_bytes)).warps
-        best[warps] = max(best.get(warps, 0), row.tflops)
-    told = f"the fastest with 32 warps reach {best[32]:.1f} TFLOPS, with 16 warps {best[16]:.1f}"
-    assert told in in_warp_tiles and max(best) == 32
-    assert occupancy(512, 64, 16384).warps == 32 and occupancy(256, 128, 16384).warps == 16
-    reads = (8 + 4) // 4  # of a lane with 8 × 4 results
-    assert 64 // (8 * 4) * reads == 6 and "makes 6 reads for 64 multiply-adds instead of 4" in in_warp_tiles
+def test_the_reads_of_document_003s_kernel(in_warp_tiles):
+    t = LADDER["warp_tiled_tm1"].tiles
+    assert {name: t[name] for name in ("BM", "BN", "BK")} == {
+        name: SQUARE[name] for name in ("BM", "BN", "BK")
+    }
+    down = document_003.wmiter(t["WM"], t["WN"], t["TM"], t["TN"], t["WNITER"])
+    rows, columns = document_003.wsub(t["WM"], t["WN"], t["TM"], t["TN"], t["WNITER"])
+    assert (down, rows, columns, t["TN"]) == (8, 8, 32, 8)
+    assert "8 × 4 lanes stand in a warp tile of 64 × 32" in in_warp_tiles
+    one = wavefronts([lane // 4 for lane in range(32)], 32, "load")
+    four = wavefronts([lane % 4 * 8 for lane in range(32)], 128, "load")
+    assert (one, four) == (1, 4) and 8 * one + 2 * four == 16
+    assert "Eight reads of one wavefront, and two of four turns with one each" in in_warp_tiles
 
 
 @pytest.fixture

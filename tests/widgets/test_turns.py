@@ -34,10 +34,10 @@ def test_the_turns_take_the_wavefronts_that_the_emulator_counts(layout):
 @pytest.mark.parametrize(
     ("layout", "turns", "words"),
     [
-        (("2 × 16", "side by side", "As"), 2, "the same 16 bytes as its neighbour, so turns join"),
-        (("2 × 16", "side by side", "Bs"), 4, "not every lane wants the same as its neighbour"),
+        (("2 × 16", "in one piece", "As"), 2, "the same 16 bytes as its neighbour, so turns join"),
+        (("2 × 16", "in one piece", "Bs"), 4, "not every lane wants the same as its neighbour"),
         (("8 × 4", "runs of four", "Bs"), 4, "not every lane wants the same as its neighbour"),
-        (("16 × 2", "side by side", "Bs"), 2, "as the lane two places away, so turns join"),
+        (("16 × 2", "in one piece", "Bs"), 2, "as the lane two places away, so turns join"),
     ],
 )
 def test_turns_join_where_neighbours_want_the_same(layout, turns, words):
@@ -50,9 +50,9 @@ def test_links_stand_below_the_lanes_that_join_turns_only():
     def links(picture):
         return len(re.findall('<path d="M[^z]*?" fill="none" stroke', picture.data))
 
-    assert links(pictures("2 × 16", "side by side", "As")[0]) == 16
-    assert links(pictures("16 × 2", "side by side", "Bs")[0]) == 16
-    assert links(pictures("2 × 16", "side by side", "Bs")[0]) == 0
+    assert links(pictures("2 × 16", "in one piece", "As")[0]) == 16
+    assert links(pictures("16 × 2", "in one piece", "Bs")[0]) == 16
+    assert links(pictures("2 × 16", "in one piece", "Bs")[0]) == 0
 
 
 def test_it_opens_at_the_first_turn_and_keeps_the_others_back():

@@ -194,7 +194,7 @@ WAVEFRONTS = passing(
             table(((2, 1), (2, 1)), ((1, 2), (1, 2)), ((1, 1), (1, 1)), ((2, 1), (2, 1))),
         ),
         "never_merged": (
-            "served in pairs",
+            "two turns of 8 lanes join",
             table(((2, 1), (4, 4)), ((1, 2), (4, 8)), ((1, 1), (4, 4)), ((2, 1), (4, 4))),
         ),
         "only_neighbours_merged": (

@@ -10,7 +10,7 @@ from gemm_course.checks.core import Refused, exercise, nothing_yet
 from gemm_course.model.requests import wavefronts_of
 from gemm_course.model.warp_reads import request
 
-# A layout has the rows and columns of lanes, and how many of a lane's 8 rows, and columns, lie side by side.
+# A layout has the rows and columns of lanes, and how many of a lane's 8 rows, and columns, are neighbours.
 LAYOUTS = {
     "8 × 4": (8, 4, 8),
     "4 × 8": (4, 8, 8),
@@ -28,13 +28,13 @@ Pairs = tuple[tuple[int, int], tuple[int, int]]
     hints=(
         "The bank of a word is its number modulo 32. Lanes that read the same word share it. Count, in "
         "the fullest bank, the different words.",
-        "8 × 4 lanes, 8 rows each, side by side: the words 0, 8, ..., 56 of As. 0 and 32 are in the same "
+        "8 × 4 lanes, 8 rows each, in one piece: the words 0, 8, ..., 56 of As. 0 and 32 are in the same "
         "bank.",
-        "Four floats per lane: groups of 8 lanes, 0 to 7 first. They join in pairs where each lane reads "
-        "what the lane beside it reads (0 with 1), or each what the lane two further reads (0 with 2). For A "
-        "that is so here; for B only with 16 × 2 lanes.",
+        "Four floats per lane: turns of 8 lanes, 0 to 7 first. Two turns join where each lane reads what the "
+        "lane beside it reads (0 with 1), or each what the lane two further reads (0 with 2). For A that is "
+        "so here; for B only with 16 × 2 lanes.",
         "So A takes 2 with four floats in every layout. B takes one or two wavefronts for each of its 4 "
-        "groups, or 2 where they are joined; `see.warp_reads()` shows which.",
+        "turns, or 2 where they are joined; `see.warp_reads()` shows which.",
     ),
 )
 def warp_wavefronts(table):
@@ -53,7 +53,7 @@ def warp_wavefronts(table):
         return (
             f"The emulator counts the same: (A, B) takes {one[0]} wavefronts with 8 × 4 lanes, {four[0]} "
             f"with 4 × 8; with four floats per lane {one[1]} and {four[1]}. No read takes more in runs of "
-            "four than with the same lanes side by side."
+            "four than with the same lanes' elements in one piece."
         )
     where = _where(given, wrong)
     for message, slip in SLIPS:
@@ -145,9 +145,9 @@ def _why(layout: str, read: int, array: int) -> str:
     if array == 1 and columns > 2:
         words += f"Lanes that read the same words are {columns} apart. "
     return words + (
-        "With four floats per lane a warp is served in groups of 8 neighbouring lanes, or of 16, if each "
-        "lane reads what the lane beside it reads, or each what the lane two further reads. Count each group "
-        "by itself, and add up."
+        "With four floats per lane a warp is served in turns of 8 neighbouring lanes, or of 16, if each lane "
+        "reads what the lane beside it reads, or each what the lane two further reads. Count each turn by "
+        "itself, and add up."
     )
 
 
@@ -170,10 +170,10 @@ def _lanes_per_bank(asked) -> int:
 
 
 def _never_merged(asked) -> int:
-    """Return the answer of someone who keeps groups of 8 lanes even where neighbours read the same."""
+    """Return the answer of someone who keeps turns of 8 lanes even where neighbours read the same."""
     size = 32 * 32 // asked.bits
-    groups = (_words(asked, range(first, first + size)) for first in range(0, 32, size))
-    return sum(max(len(set(words)) for words in group.values()) for group in groups)
+    turns = (_words(asked, range(first, first + size)) for first in range(0, 32, size))
+    return sum(max(len(set(words)) for words in turn.values()) for turn in turns)
 
 
 def _different_words(asked) -> int:
@@ -185,7 +185,7 @@ def _layouts_alike(layout: str) -> Pairs:
 
 
 def _merged_side_by_side(asked) -> int:
-    """Return the answer of someone who joins the groups of lanes 2i and 2i + 1 only, not those of 0 and 2."""
+    """Return the answer of someone who joins turns by lanes 2i and 2i + 1 only, not by those of 0 and 2."""
     word = {lane: address for lane, _, address in asked.lanes}
     joined = all(word[lane] == word[lane ^ 1] for lane in word)
     return wavefronts_of(asked) if joined or asked.bits == 32 else _never_merged(asked)
@@ -213,18 +213,18 @@ SLIPS = (
     ),
     (
         "Read four at a time, the warp is not served at once: 32 lanes may read 128 words, and a "
-        "wavefront has 32. It is served in groups of 8 lanes, or of 16 where each lane reads what its "
-        "neighbour reads, and each group takes wavefronts of its own.",
+        "wavefront has 32. It is served in turns of 8 lanes, or of 16 where each lane reads what its "
+        "neighbour reads, and each turn takes wavefronts of its own.",
         lambda layout: (counted(layout)[0], counted(layout)[0]),
     ),
     (
-        "Four floats per lane: the groups of 8 lanes are served in pairs where every lane reads what the "
-        "lane beside it reads. That is so for A here: neighbours are in the same row.",
+        "Four floats per lane: two turns of 8 lanes join where every lane reads what the lane beside it "
+        "reads. That is so for A here: neighbours are in the same row.",
         lambda layout: _of_requests(layout, _never_merged),
     ),
     (
-        "Four floats per lane: groups are also served in pairs where every lane reads what the lane two "
-        "further reads, 0 with 2 and 1 with 3. With 16 × 2 lanes that is so for B.",
+        "Four floats per lane: turns also join where every lane reads what the lane two further reads, 0 "
+        "with 2 and 1 with 3. With 16 × 2 lanes that is so for B.",
         lambda layout: _of_requests(layout, _merged_side_by_side),
     ),
     (
