@@ -379,7 +379,6 @@ def test_the_table_says_what_is_done_what_is_open_and_what_comes_next():
     assert heading == f"Passed: road 1 of {len(ROAD)}, own exercises 0 of 1, side trips 1 of {TRIPS}"
     assert re.match(rf"00 welcome +1 of {len(road.ROAD[0].exercises)}  open: 00\.2, 00\.3", first)
     assert re.fullmatch(r"50 +0 of 1  open: 50\.1", own)
-    side = sides[road.SIDE_TRIPS.index(TRIP)]
     assert re.fullmatch(rf"{TRIP.number} kernel5 +1 of 2  open: {TRIP.number}\.a", side)
     assert following == f"Next: exercise 00.2, check.{SECOND} in notebooks/00_welcome.ipynb."
 
