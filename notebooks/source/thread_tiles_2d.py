@@ -26,7 +26,7 @@ see.registers("thread_tiled_2d", results=64)
 # With one result per thread it was two.
 
 # %% [markdown]
-# *Time: about 40 minutes to read, 48 for the exercises; a pause is marked. Comes from document 004, kernel
+# *Time: about 45 minutes to read, 48 for the exercises; a pause is marked. Comes from document 004, kernel
 # v04, and from document 001; the [glossary](glossary.md#document) says what the documents are.*
 #
 # First two questions from memory, without looking back:
@@ -214,7 +214,8 @@ check.draft_is_right(right)
 #
 # - As begins at row `row0` and column `k0` of A, Bs at row `k0` and column `col0` of B.
 # - Store every element of As and of Bs **exactly once**, and a zero where a matrix has ended.
-# - Share the work among the threads. Leave the two barriers where they are.
+# - Share the work among the threads, in slices or in any other way, such as the walk of [[tile_walk]].
+#   Leave the two barriers where they are.
 
 
 # %% id="ex-slices"
@@ -327,17 +328,19 @@ see.fold(lambda: see.as_compiled("thread_tiled_2d", tiles=square), first="Choose
 # **A ceiling that is counted from the source holds for the source only.**
 
 # %% [markdown]
-# Where do 20 wavefronts come from? A read of four floats asks for 16 bytes per lane. That is 512 bytes for a
-# warp, and a wavefront carries 128. So the lanes come in **turns** of eight. Step through one read of Bs: how
-# many turns, and how many wavefronts?
+# Where do the wavefronts of such a read come from? A read of four floats asks for 16 bytes per lane. That
+# is 512 bytes for a warp, and a wavefront carries 128. So the lanes come in **turns** of eight. Step
+# through one read of Bs: how many turns, and how many wavefronts?
 
 # %%
 see.turns(only_bs=True)
 
 # %% [markdown]
-# Four turns of two: 8 wavefronts. In a read of As, neighbours ask for the same 16 bytes. Then two turns join,
-# and two are left, of one wavefront each. Per step there are two reads of Bs, and on average two of As: 2 · 8
-# + 2 · 2 = 20.
+# Four turns of two: 8 wavefronts, and a step has two such reads of Bs.
+#
+# In a read of As, neighbours ask for the same 16 bytes. Then two turns join. Two are left, of one wavefront
+# each. Such a read brings the elements of four steps. So the 8 rows take 8 reads in four steps, 2 per step.
+# Together: 2 · 8 + 2 · 2 = 20.
 #
 # And your kernel? `thread_tiled_2d` tells the compiler two things that yours does not: its loops ask to be
 # written out, `for i in unroll(range(TM))`, and its thread and block numbers have 32 bits instead of 64,
@@ -364,8 +367,8 @@ see.predict("thread_tiles_2d.told")
 # full first? Compute it here.
 
 # %%
-blocks_by_registers = 65_536 // (256 * 128)
-blocks_by_registers
+by_registers = ...
+by_shared_memory = ...
 
 # %%
 see.fold(lambda: see.occupancy("thread_tiled_2d", tiles=square), first="Work it out first, then open this.")
@@ -378,8 +381,8 @@ see.fold(lambda: see.occupancy("thread_tiled_2d", tiles=square), first="Work it 
 see.predict("thread_tiles_2d.one_block")
 
 # %% [markdown]
-# **What we know now:** sums that do not wait for each other let few warps compute without a pause. But while
-# a block waits for its tiles, only another block can compute.
+# **What we know now:** registers leave room for two blocks. That is enough, and one is not: while a block
+# waits for its tiles, only another block can compute.
 #
 # ## What stops it now?
 #
@@ -387,8 +390,11 @@ see.predict("thread_tiles_2d.one_block")
 # 69 % of the possible places. Which of the two is the limit?
 #
 # **A limit shows when you take its work away.** So give a thread 16 × 4 results. That is no square, and it
-# needs more reads. But compiled, a step takes 12 wavefronts instead of 20: a warp now is one row of 32
-# threads, so all its lanes ask for the same of As, and side by side of Bs.
+# needs more reads. But a warp now is one row of 32 threads: all its lanes ask for the same of As, and side by
+# side of Bs. Compiled, a step takes 12 wavefronts instead of 20. See for yourself:
+
+# %%
+see.as_compiled("thread_tiled_2d", tiles=square | {"TM": 16, "TN": 4})
 
 # %%
 see.predict("thread_tiles_2d.tall")
@@ -400,7 +406,7 @@ see.fold(
 )
 
 # %% [markdown]
-# So shared memory is not the limit, and no part is busier. Keep that question for the end.
+# Was shared memory the limit? Keep your answer for the end.
 #
 # The picture below has the square, with what was measured on an H200 and what is counted. Forecast what 4 × 4
 # results per thread change: the shared loads per multiply-add, the registers, and the speed. Then set TM and
@@ -422,8 +428,9 @@ see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN
 # - **I made** a kernel whose threads compute 8 × 8 results each, from 16 reads per step.
 # - **It reached** 33 TFLOPS on an H200, with the compiler told two things. The column of notebook
 #   [[thread_tiles_1d.ipynb]] reached 21.
-# - **What stops it now** we do not know yet: not shared memory. Our suspect is the instructions. In the
-#   profile one in four is no multiply-add. Notebook [[vectorized_access.ipynb]] takes some of them away.
+# - **What stops it now** is not shared memory, and no part is busier. So we end with a suspect: the
+#   instructions. In the profile one in four is no multiply-add. Notebook [[vectorized_access.ipynb]] tries
+#   them.
 
 # %%
 see.my_ladder()

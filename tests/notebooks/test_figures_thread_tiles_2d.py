@@ -129,7 +129,7 @@ def test_what_05_says_of_its_limit():
     assert f"busy in {shared} of the clocks, and instructions are issued in {issued}" in said
     steps = SQUARE.measured["float32_fma"] / 32 / 64
     read = [one.measured["shared_load_wavefronts"] / steps for one in (SQUARE, TALL)]
-    assert f"a step takes {read[1]:.0f} wavefronts instead of {read[0]:.0f}" in said
+    assert f"a step takes {read[1]:.0f} wavefronts instead of {read[0]:.0f}." in said
     question = asked("tall")
     assert f"{TALL.tflops:.1f} instead of {SQUARE.tflops:.1f} TFLOPS" in question
     assert f"{TALL.tflops / SQUARE.tflops:.2f} times', 'right': True" in question
