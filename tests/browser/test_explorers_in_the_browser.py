@@ -8,6 +8,7 @@ import pytest
 from nbformat import v4
 
 from gemm_course.figures.multiply import place_of_c
+from gemm_course.widgets import _quiz
 from tests.browser.lab import Explorer, Notebook
 
 pytestmark = [pytest.mark.browser, pytest.mark.full(reason="JupyterLab in Chromium for a few explorers")]
@@ -120,12 +121,15 @@ def test_without_trust(saved, lab):
 
 def _predict(notebook: Notebook) -> None:
     """A choice opens its reply by keyboard; the others stay closed."""
+    options = _quiz.questions("welcome")["branches"]["options"]
+    right = next(place for place, option in enumerate(options) if option.get("right"))
     choices = notebook.page.locator(".jp-Cell details")
-    assert choices.evaluate_all("all => all.map(one => one.open)") == [False] * 4
-    choices.nth(1).locator("summary").focus()
+    assert choices.evaluate_all("all => all.map(one => one.open)") == [False] * len(options)
+    choices.nth(right).locator("summary").focus()
     notebook.page.keyboard.press("Enter")
-    assert choices.evaluate_all("all => all.map(one => one.open)") == [False, True, False, False]
-    assert "Yes." in choices.nth(1).inner_text()
+    opened = [place == right for place in range(len(options))]
+    assert choices.evaluate_all("all => all.map(one => one.open)") == opened
+    assert "Yes." in choices.nth(right).inner_text()
 
 
 def test_a_sequence_plays_to_its_end_and_stops(saved, lab):

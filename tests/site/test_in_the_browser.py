@@ -229,7 +229,7 @@ def test_the_theme_can_be_chosen_and_stays(course_site, chrome):
         page.goto((course_site / "index.html").as_uri())
         page.get_by_role("button", name="Color mode").press("Enter")
         page.get_by_role("button", name="Dark").press("Enter")
-        page.get_by_role("link", name="02 · Coalescing").first.click()
+        page.get_by_role("link", name="02 ·").first.click()
         assert page.evaluate("document.documentElement.dataset.theme") == "dark" and wrong == []
 
 

@@ -44,6 +44,10 @@ WRONG["naive"] = altered(
         ),
         "guard_one_too_far": ("`<=` where `<` is meant", (GUARD, "if row <= m and col <= n:")),
         "only_rows_guarded": ("Only the rows are guarded", (" and col < n", "")),
+        "row_and_column_exchanged_in_the_sum": (
+            "The result is transposed",
+            ("A[row, p] * B[p, col]", "A[col, p] * B[p, row]"),
+        ),
         "adds_into_c": ("Does something add into `C`", (LOOP, ADDED_IN_C), (STORE, "")),
         "right_sum_in_memory": ("times for", (LOOP, SCALED), (STORE, ADDED_IN_C)),
         "stores_beta_times_c_early": (
