@@ -18,7 +18,6 @@ from gemm_course import widgets as see
 #
 # This is the kernel of document 002, for tiles of 4 × 4. It takes whole tiles only, and it has more barriers
 # than it needs.
-
 # %%
 from gemm_course.checks.kits import SUSPECTS, document_002
 
