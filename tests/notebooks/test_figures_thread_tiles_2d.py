@@ -83,7 +83,7 @@ def test_the_turns_of_05():
         tile: [len(fronts) for _, fronts in served(_wide(tile, firsts))] for tile, firsts in words.items()
     }
     assert turns == {"As": [1, 1], "Bs": [2, 2, 2, 2]}
-    assert "Four turns of two: 8 wavefronts." in words_of("thread_tiles_2d")
+    assert "Four turns of two: 8 wavefronts, and" in words_of("thread_tiles_2d")
     alts = [_turns.draw(step, "2 × 16", next(iter(_turns.RUNS)), "Bs").alt for step in range(4)]
     assert all("2 wavefronts" in alt for alt in alts)
 
