@@ -65,7 +65,7 @@ def test_it_opens_at_the_first_turn_and_keeps_the_others_back():
 def test_of_the_square_there_is_only_the_turn_to_choose():
     one, all_of_them = (see.turns.makes_explorer(only_bs=only) for only in (True, False))
     assert [*one.controls.by_name] == ["step"] and one.controls.start() == {"step": 0}
-    assert one.picture({"step": 3}).alt == pictures("2 × 16", "side by side", "Bs")[3].alt
+    assert one.picture({"step": 3}).alt == pictures("2 × 16", "in one piece", "Bs")[3].alt
     assert one.picture(one.controls.start()).alt == all_of_them.picture(all_of_them.controls.start()).alt
 
 
