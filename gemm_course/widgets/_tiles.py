@@ -232,7 +232,7 @@ def _answer(stage: Stage, chosen: Mapping[str, int], can: list[tuple[str, dict]]
     if faster is None:
         return f"{own:.3g} TFLOPS; no neighbour was measured"
     if known[faster] <= own:
-        return f"{own:.3g} TFLOPS: no neighbour that was measured is faster"
+        return f"{own:.3g} TFLOPS: no measured step along one slider is faster"
     return f"{own:.3g} TFLOPS; one step, {faster}, reaches {known[faster]:.3g}"
 
 

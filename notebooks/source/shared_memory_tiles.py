@@ -31,7 +31,7 @@ def loads_of_one_element(n):
 # each fetches the element once. **A 32nd of the loads is left.** For B it is the same.
 
 # %% [markdown]
-# *Time: about 35 minutes to read, 66 for the exercises; a pause is marked. Comes from document 002 (after
+# *Time: about 55 minutes to read, 66 for the exercises; a pause is marked. Comes from document 002 (after
 # Penny Xu) and from document 004, kernel v02; the [glossary](glossary.md#document) says what the documents
 # are.*
 #
@@ -293,6 +293,9 @@ see.race(make_tiled)
 # `penny_xu_tile` with tiles of 32 × 32 reaches **8.2 TFLOPS** on an H200. So a 32nd of the loads makes it 1.6
 # times as fast. How far was your bet?
 #
+# A step still takes two wavefronts, one for each element that it reads. Which roof follows from that, by the
+# rule of notebook [[naive.ipynb]]? And how far below it are 8.2 TFLOPS?
+#
 # Count once more: the requests of all warps for loads from global memory, and for reads of shared memory. Put
 # the call in place of `None`. Then yours stands behind the kernel of notebook [[coalesced.ipynb]].
 
@@ -320,8 +323,12 @@ see.fold(
 
 # %% [markdown]
 # The reads have only moved, and not even far. **Shared memory and L1 are the same memory**: each SM of an
-# H200 has 256 KB of it, and a part serves as L1. Together they serve one wavefront per clock. In that clock
-# an SM could do the multiply-adds of four warps. But each of them still asks for two numbers.
+# H200 has 256 KB of it, and a part serves as L1. Together they serve one wavefront per clock. A multiply-add
+# of a warp needs two, so there is at most one every two clocks. An SM could do four in every clock.
+#
+# Two wavefronts per step make a roof of 8.4 TFLOPS, and 8.2 are 98 % of it. Yet the profiler finds L1 and
+# shared memory busy for 80 % of the clocks only. So fewer wavefronts ran than you wrote: the compiler has
+# saved a quarter of the reads. Notebook [[thread_tiles_1d.ipynb]] shows how.
 #
 # **What we now know:** tiles save loads from global memory. They do not save a single read by a thread.
 
@@ -332,10 +339,11 @@ see.fold(
 # %% [markdown]
 # ## Must a tile be square?
 #
-# A block may compute BM × BN elements of C, from a BM × BK tile of A and a BK × BN tile of B. But then a tile
-# is not shaped like the block, and a thread has no place of its own in it. So number the threads, `tid` from
-# 0 on, and the elements of the tile row by row. In the first pass thread `tid` fetches element `tid`. In each
-# further pass it moves on by the number of threads, as you did along a row in exercise [[partial_sums]].
+# A block may compute BM × BN elements of C, from a BM × BK tile of A and a BK × BN tile of B. Then a tile
+# has another shape than the block of threads, and thread (x, y) cannot simply fetch element (y, x). So
+# number the threads, `tid` from 0 on, and the elements of the tile row by row. In the first pass thread
+# `tid` fetches element `tid`. In each further pass it moves on by the number of threads, as you did along a
+# row in exercise [[partial_sums]].
 #
 # Here 8 threads walk over a tile of 3 × 6. Each entry is the `tid` of the thread that fetches the element.
 #
@@ -379,19 +387,21 @@ check.tile_walk(walk)
 see.fold(see.source("block_tiled"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# Now the tile is yours. **Find one that is faster than 32 × 32 × 32.** Does it load less from global memory?
-# And watch *shared loads per multiply-add* as you go: which tile makes them fewer?
+# Now the tile is yours. `block_tiled` takes only tiles that its threads share evenly: BK is a multiple of
+# BM and of BN. With 32 × 32 × 32 it reaches 8.5 TFLOPS. **Find a faster one: try BM 16, and more BK.** Does
+# it load less from global memory? And watch *shared loads per multiply-add*, as they are written: which
+# tile makes them fewer?
 
 # %%
 see.tiles("block_tiled", tiles={"BM": 32, "BN": 32, "BK": 32}, tells_best=False)
 
 # %% [markdown] tags=["thought"]
 # Some are faster, by a few percent: 16 × 32 × 64 reaches 9.0 TFLOPS, and the best of 181 reaches 9.1. Both
-# load *more* from global memory than 32 × 32 × 32. Shared loads are **2, whatever you choose**: one element
-# of As and one of Bs.
+# load *more* from global memory than 32 × 32 × 32. Shared loads are written **twice per multiply-add,
+# whatever you choose**: one element of As and one of Bs. (The roof of 8.4 is that of the source as well.)
 
 # %% [markdown]
-# **What we now know:** a block can fetch a tile of any shape. But no shape changes what a thread reads for
+# **What we now know:** a block can fetch tiles of many shapes. But no shape changes what a thread reads for
 # one multiply-add.
 #
 # ## What else is a tile good for?

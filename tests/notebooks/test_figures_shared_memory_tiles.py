@@ -9,6 +9,7 @@ import numpy as np
 from gemm_course import kernels, records, run
 from gemm_course.checks.kits import document_002
 from gemm_course.kernels import LADDER
+from gemm_course.model.gpus import GPUS
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
 from gemm_course.rungs import rung_of
@@ -46,6 +47,9 @@ def test_the_speeds_of_03():
     before, after = speed("naive_coalesced", SQUARE), speed("penny_xu_tile", CUBE)
     assert f"reached {before:.1f} TFLOPS on an H200" in SAID and f"Without tiles it was {before:.1f}." in SAID
     assert f"reaches **{after:.1f} TFLOPS** on an H200" in SAID
+    roof = GPUS["H200"].multiprocessors * GPUS["H200"].clock_mhz * 1e6 * 64 / 1e12 / 2
+    share = f"{after / roof:.0%}".replace("%", " %")
+    assert f"make a roof of {roof:.1f} TFLOPS, and {after:.1f} are {share} of it" in SAID
     assert f"**It reached** {after:.1f} TFLOPS" in SAID
     assert f"makes it {after / before:.1f} times as fast" in SAID
     assert f"only {after / before:.1f} times as fast" in questions("shared_memory_tiles")["waits"]["text"]
@@ -122,6 +126,7 @@ def test_the_wavefronts_of_03():
 def test_the_other_tiles_of_03():
     rows = records.sweep().query("stage == 'block_tiled' and m == 4096 and gpu == 'NVIDIA H200'")
     measured = rows.dropna(subset="tflops").set_index("tiles")["tflops"].sort_values(ascending=False)
+    assert f"With 32 × 32 × 32 it reaches {measured['BM=32 BN=32 BK=32']:.1f} TFLOPS." in SAID
     assert f"16 × 32 × 64 reaches {measured['BM=16 BN=32 BK=64']:.1f} TFLOPS, and the" in SAID
     assert f"the best of {len(measured)} reaches {measured.iloc[0]:.1f}." in SAID
     assert measured["BM=16 BN=32 BK=64"] > measured["BM=32 BN=32 BK=32"]

@@ -61,20 +61,21 @@ check.smallest_failing_shape(a=(1, 1, 1), b=(1, 1, 5), c=(2, 1, 1), d=(1, 1, 5))
 # `naive_coalesced` is the kernel without tiles. `block_tiled` has tiles, and makes 21 times fewer loads. Here
 # both have blocks of their own, 2 × 128 and 16 × 32. Which of the two keeps DRAM busier?
 
-# %%
-see.fold(
-    lambda: see.limits("naive_coalesced", "block_tiled"), first="Choose one of the two first, then open this."
-)
-
 # %% [markdown]
-# What you need for the riddle:
+# What you need for the guess:
 #
 # - What L2 still holds does not come from DRAM. An H200's L2 has room for 60 MB. A matrix of 4096 × 4096 has
 #   67 MB.
 # - Blocks start in the order of `blockIdx.x`, more or less; nothing promises it. So blocks with neighbouring
 #   numbers run at the same time.
 # - `naive_coalesced` numbers its blocks down the columns of C, `block_tiled` along the rows.
-#
+
+# %%
+see.fold(
+    lambda: see.limits("naive_coalesced", "block_tiled"), first="Choose one of the two first, then open this."
+)
+
+# %% [markdown]
 # Which elements of A and B do the blocks share that run at the same time? How often is each matrix read from
 # DRAM? Write down your guess before you open this.
 
@@ -84,7 +85,8 @@ see.fold(
 # A 32 times.
 #
 # Those of `block_tiled` go along a strip of 16 rows, 256 in all. They share 16 rows of A, and pass over all
-# of B for every strip. DRAM delivers 16.6 GB, as much as A once and B 247 times.
+# of B for every strip. DRAM delivers 16.6 GB, as much as A once and B 247 times. (Some strips run at the same
+# time, and could share what they read of B. These figures say that they hardly do.)
 
 # %% [markdown]
 # DRAM at 23 % does not limit `block_tiled`. But the order of blocks can cost time. `naive_coalesced` with
