@@ -43,7 +43,7 @@ see.predict("welcome.gpu")
 # Python, NumPy, and **no GPU**: an emulator runs what you write as a GPU would, and counts every access to
 # memory. With a GPU you can run it there as well. Every speed in the text was measured on an NVIDIA H200.
 #
-# *Time: about 30 minutes to read, 45 for the exercises; a pause is marked. The contents of the course, and
+# *Time: about 40 minutes to read, 37 for the exercises; a pause is marked. The contents of the course, and
 # how far you are, stand at the end of this notebook. The [glossary](glossary.md) has every new word.*
 #
 # ## Which loops can go?
@@ -87,8 +87,8 @@ def double(a, out):
 # `for` and `.shape`, but no lists, and no arithmetic with whole arrays. `float32(2)` is a 2 of 32 bits, as in
 # NumPy; a plain `2.0` would have 64.
 #
-# To start a kernel is to **launch** it. On a GPU, `double[3, 40](a, out)` launches 3 blocks of 40 threads.
-# Here the emulator does it: `emulate(kernel, blocks, threads, arguments ...)`.
+# To start a kernel is to **launch** it. Where there is a GPU, `double[3, 40](a, out)` launches 3 blocks of
+# 40 threads. Here the emulator does it: `emulate(kernel, blocks, threads, arguments ...)`.
 
 # %%
 a, out = np.arange(120, dtype=np.float32), np.zeros(120, np.float32)
@@ -103,7 +103,8 @@ see.predict("welcome.surplus")
 
 # %% [markdown]
 # See for yourself: write the launch with `a[:100]` and `out[:100]` as the last line of the cell. A cell shows
-# the value of its last line. Here it is a report, which ends with its findings: what is wrong, in which line.
+# the value of its last line. Here it is a report. Its columns are for later. Look only at its end, the
+# findings: what is wrong, and in which line of the code.
 
 # %% id="surplus"
 ### BEGIN SOLUTION
@@ -226,8 +227,8 @@ check.broadcast_add(broadcast_add)
 #
 # The hardware does not run a block thread by thread. It numbers the threads of the block, **x first**: that
 # is a thread's **linear id**. Then it cuts the ribbon of ids into pieces of 32. Such a piece is a **warp**,
-# and a thread's place in it is its **lane**. The threads of a warp share their instructions: each is started
-# once, for all lanes.
+# and a thread's place in it is its **lane**. An instruction is started once, for
+# all lanes.
 #
 # Move the thread, then change the shape of the block, and watch where the thread goes.
 
@@ -317,7 +318,7 @@ report.accesses[["line", "requests", "lanes"]]
 # each. That is called **divergence**. A guard costs next to nothing: only warps at the edge disagree, and
 # their other branch is empty.
 #
-# ## What comes along with one float?
+# ## What does one float cost?
 #
 # Arrays lie in the GPU's large memory, called **DRAM**. It is one long row of bytes.
 
@@ -326,7 +327,7 @@ see.predict("welcome.one_float")
 
 # %% [markdown]
 # Memory never moves a single float. It moves **sectors** of 32 bytes, 8 floats each. Four sectors, 128 bytes,
-# are a **line**.
+# are a **line** (of memory, not of code).
 #
 # A matrix lies in memory row by row. The distance from the start of one row to the start of the next is its
 # **leading dimension**, counted in elements. It can be larger than the number of columns; then the rest of
@@ -407,13 +408,15 @@ check.sector_and_line(sector_and_line)
 #
 # ## What have you made?
 #
-# Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
+# Write three lines before you open ours: *I made ... A thread finds its element by ... A request of a warp
+# costs ...*
 
 # %% [markdown] tags=["thought"]
 # - **I made** two kernels, in which each thread finds its own element.
-# - **They reached** every element, once, whatever the size.
-# - **What stops them now?** Nobody has asked yet what these threads wait for. That is the question of the
-#   whole course, and notebook [[naive.ipynb]] begins with it.
+# - **A thread finds its element by** the numbers of its block and its own, x for the column. A guard stops
+#   those that have none.
+# - **A request of a warp costs** as many sectors of 32 bytes as its lanes touch. How much time that is,
+#   notebook [[naive.ipynb]] asks.
 
 # %% [markdown]
 # From the next notebook on you build a ladder of kernels that multiply matrices. Its speeds are in

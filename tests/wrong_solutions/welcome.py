@@ -372,8 +372,8 @@ WRONG["broadcast_add"] = altered(
 WRONG["roof"] = returning(
     "roof",
     {
-        "dram_alone": ("Only the slanted roof", "4.8 * flop / bytes"),
-        "arithmetic_alone": ("Only the flat roof", "min(67, 4.8e12 * flop / bytes)"),
+        "dram_alone": ("Only DRAM's limit", "4.8 * flop / bytes"),
+        "arithmetic_alone": ("Only the 67 count", "min(67, 4.8e12 * flop / bytes)"),
         "intensity": ("That is the arithmetic intensity", "flop / bytes"),
         "intensity_below_the_peak": ("The intensity itself is compared with 67", "min(67, flop / bytes)"),
         "the_higher_one": ("The higher of the two", "max(67, 4.8 * flop / bytes)"),
@@ -386,7 +386,7 @@ WRONG["roof"] = returning(
         "share": ("That is the share", "min(67, 4.8 * flop / bytes) / 67"),
         "percent": ("in percent", "min(67, 4.8 * flop / bytes) / 67 * 100"),
         "rounded_ridge": ("the roofs meet at", "67 if flop / bytes > 14 else 4.8 * flop / bytes"),
-        "slope_of_the_ridge": ("Only the slanted roof is here, and its slope", "67 * (flop / bytes) / 14"),
+        "slope_of_the_ridge": ("Only DRAM's limit is here, and its factor", "67 * (flop / bytes) / 14"),
         "slope_of_the_ridge_below_the_peak": ("The slope is 67 / 14", "min(67, 67 * flop / bytes / 14)"),
         "whole_intensity": ("`//` rounds the intensity down", "min(67, 4.8 * (flop // bytes))"),
         "both_times": ("The two times are added", "flop / (flop / 67 + bytes / 4.8)"),

@@ -20,13 +20,13 @@ CASES = (
 
 SLIPS = (
     Slip(
-        "Only the slanted roof is here. Where a kernel does much per byte, arithmetic is the limit: never "
+        "Only DRAM's limit is here. Where a kernel does much per byte, arithmetic is the limit: never "
         "more "
         "than 67.",
         lambda flop, bytes: BANDWIDTH * flop / bytes,
     ),
     Slip(
-        "Only the flat roof counts here. DRAM allows less where a kernel does little per byte: 4.8 TB per "
+        "Only the 67 count here. DRAM allows less where a kernel does little per byte: 4.8 TB per "
         "second "
         "times the intensity, in TFLOPS as the 67.",
         lambda *_: PEAK,
@@ -50,9 +50,8 @@ SLIPS = (
         lambda flop, bytes: min(PEAK, BANDWIDTH * bytes / flop),
     ),
     Slip(
-        "The intensity is multiplied by 67, and 4.8 is taken for the flat roof. The other way round: 4.8 "
-        "TB per "
-        "second belongs to the bytes.",
+        "The intensity is multiplied by 67, and 4.8 is taken for the limit of arithmetic. The other way "
+        "round: 4.8 TB per second belongs to the bytes.",
         lambda flop, bytes: min(BANDWIDTH, PEAK * flop / bytes),
     ),
     Slip(
@@ -85,7 +84,7 @@ SLIPS = (
         lambda flop, bytes: PEAK if flop / bytes > 14 else BANDWIDTH * flop / bytes,
     ),
     Slip(
-        "Only the slanted roof is here, and its slope is 67 / 14 = 4.79, for 14 is rounded. Multiply by 4.8, "
+        "Only DRAM's limit is here, and its factor is 67 / 14 = 4.79, for 14 is rounded. Multiply by 4.8, "
         "and return never more than 67.",
         lambda flop, bytes: PEAK * flop / bytes / 14,
     ),
