@@ -15,7 +15,7 @@ from gemm_course.model.requests import wavefronts_of
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
 from gemm_course.widgets import _measured as sweep
-from gemm_course.widgets import _quiz, _wavefronts
+from gemm_course.widgets import _quiz, _tiles, _wavefronts
 from lockstep import emulate
 from lockstep.intrinsics import u32
 from tests.notebooks.builder import ROOT, source_of
@@ -78,6 +78,18 @@ def test_the_speeds_of_06():
         assert f"{sweep.speed(LADDER['vectorized'], {**SQUARE, 'PAD': pad}):.0f}" == "38"
     assert "**38 TFLOPS, both.**" in said
     assert f"{NOW.tflops:.0f} TFLOPS on an H200, after {BEFORE.tflops:.0f}" in said
+
+
+def test_the_notch_that_06_asks_for():
+    """Of all notches of one slider that were measured it is the fastest."""
+    said, stage = words_of("vectorized_access"), LADDER["vectorized"]
+    start = {"BM": 64, "BN": 128, "BK": 16, "TM": 8, "TN": 4, "PAD": 4}
+    square, level = (sweep.speed(stage, tiles) for tiles in ({**SQUARE, "PAD": 4}, start))
+    assert level == pytest.approx(square, rel=0.01)
+    near = {label: sweep.speed(stage, tiles) or 0 for label, tiles in _tiles.one_step_away(stage, start)}
+    best = max(near, key=near.get)
+    assert f"{best}: {near[best]:.0f} TFLOPS." in said and f"brings {near[best]:.0f} TFLOPS" in said
+    assert f"{20 / 64:.2f} instead of {12 / 32:.2f} each" in said
 
 
 def test_how_often_06_says_that_an_element_is_read():

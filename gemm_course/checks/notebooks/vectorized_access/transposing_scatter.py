@@ -65,7 +65,7 @@ def transposing_scatter(make_transpose):
     each = int(stores["wavefronts"].sum()) // int(stores["requests"].sum())
     return (
         "Right for four tiles: A, As and out are read and written 128 bits at a time, and with BK = 16 the "
-        f"stores into As take {each} wavefronts per request, thanks to 4 floats of padding; without, 4."
+        f"stores into As take {each} wavefronts per request, with 4 floats of padding."
         f"{_of_barriers(runs[0])}"
     )
 
