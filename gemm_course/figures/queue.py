@@ -10,8 +10,6 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import SMALL, Drawing, wrap
 
 PLACES = 32
-# L1 looks up this many lines per clock, since Volta, as NVIDIA says in its forum for developers.
-LINES_PER_CLOCK = 4
 _LEFT, _PITCH = 84.0, 13.0
 # A line of memory, and a float in a queue, are this high.
 _LINE, _FLOAT = 4.0, 4.6
@@ -34,7 +32,7 @@ def queue(asked: Mapping[int, Sequence[int]], of: str, code: str, length: int) -
     floor = top + PLACES * _LINE + _GAP + PLACES * _FLOAT
     _drops(drawing, queues, lines, top, floor)
     _bins(drawing, queues, hue, floor)
-    notes = _notes(asked, queues, lines)
+    notes = _notes(asked)
     for place, line in enumerate(wrap(" ".join(notes), SMALL, drawing.width - 16)):
         drawing.text(8, floor + 40 + 18 * place, line, fill=colours.QUIET)
     drawing.rect(0, floor + 28 + 18 * _NOTES, 1, 1, colours.PAPER)
@@ -123,17 +121,11 @@ def _in_words(asked: Mapping[int, Sequence[int]], queues: Mapping[int, Sequence[
     return f"{lanes} lanes want {floats}: {told}."
 
 
-def _notes(asked: Mapping, queues: Mapping[int, Sequence[int]], lines: Sequence[int]) -> list[str]:
-    """Return sentences on the queue, on floats that lanes share, and on the limit beside the queue."""
-    longest = max(map(len, queues.values()))
+def _notes(asked: Mapping[int, Sequence[int]]) -> list[str]:
+    """Return sentences on the queue, and on floats that lanes share."""
     shared = max(map(len, asked.values()))
     notes = []
     if shared > 1:
         notes.append(f"{shared} lanes want the same float, and get it together.")
     notes.append("In each clock a place gives one float: the longest queue is the number of wavefronts.")
-    if len(lines) // LINES_PER_CLOCK >= longest > 1:
-        notes.append(
-            f"No shorter queue would be faster: {len(lines)} lines, looked up {LINES_PER_CLOCK} per clock, "
-            f"take {len(lines) // LINES_PER_CLOCK} clocks as well."
-        )
     return notes

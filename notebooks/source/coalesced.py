@@ -47,7 +47,7 @@ step(elements)
 # second row, A takes two: in rows of 4096 floats, floats one above the other have the same place.)
 
 # %% [markdown]
-# *Time: about 25 minutes to read, 30 for the exercises. Comes from document 004, kernel v01; the
+# *Time: about 35 minutes to read, 30 for the exercises. Comes from document 004, kernel v01; the
 # [glossary](glossary.md#document) says what the documents are.*
 #
 # First two questions from memory, without looking back:
@@ -198,7 +198,7 @@ check.partial_sums(partial_sums)
 # %% [markdown]
 # **What we now know:** a CPU cuts chunks, a GPU deals cards: one element to each lane, then the next 32.
 #
-# *A good place for a pause. About 20 minutes are left.*
+# *A good place for a pause. About 30 minutes are left.*
 #
 # ## Which patch needs the fewest sectors?
 #
@@ -232,7 +232,7 @@ check.best_block((16, 16))
 see.predict("coalesced.patch")
 
 # %% [markdown]
-# **What we now know:** the patch that touches the fewest sectors is not the one with the fewest wavefronts.
+# **What we now know:** fewer sectors did not help, and a wavefront more did no harm. So neither is the limit.
 #
 # ## Which profile is which?
 #
@@ -300,6 +300,11 @@ see.predict("coalesced.padded")
 
 # %%
 see.fold(lambda: see.limits(("naive_coalesced", {"BM": 32, "BN": 32})))
+
+# %% [markdown] tags=["thought"]
+# None of these. 2 × 128 makes as many wavefronts and runs the same instructions in less time, and L2 is
+# busy in 8 % of the clocks. What is left is waiting. A load takes its time even where nobody stands in
+# line, and until then its warp has nothing to multiply.
 
 # %% [markdown]
 # ## What have you made?

@@ -27,7 +27,7 @@ for rows, columns in ((8, 32), (32, 32), (4, 64), (16, 16)):
 guess = {"fastest": ..., "slowest": ...}
 
 # %% [markdown]
-# *Time: about 25 minutes to read, 30 for the exercises; a pause is marked.*
+# *Time: about 40 minutes to read, 30 for the exercises; a pause is marked.*
 #
 # And a bet for [your ladder](glossary.md#ladder), the picture at the end of each notebook: it has a place
 # for every kernel that you build. Speed is counted in TFLOPS, 10¹² additions or multiplications per second.
@@ -47,6 +47,7 @@ see.my_bet("naive", tflops=...)
 # - With `beta = 0`, C must not even be *read*: there may be anything in it, and $0 \cdot \mathrm{NaN}$ is
 #   `NaN`.
 # - `cuda.grid(2)` gives x first. In notebook [[welcome.ipynb]] x counted columns. Here it counts **rows**.
+#   We choose that on purpose. Notebook [[coalesced.ipynb]] asks what it costs.
 #
 # ### Exercise [[naive]] · One thread, one element
 # *core · medium · everything builds on it · 12 minutes*
@@ -169,7 +170,7 @@ see.warp_and_memory(naive)
 #
 # An experiment on an H200. The kernel stays as it is, in blocks of 32 × 32. Only in memory every row of A,
 # B and C gets 16 floats longer. Nobody reads these: they are **padding**. So every lane still touches a
-# sector of its own in A, and a step of a warp still 33.
+# sector of its own in A, and a step still touches 32 + 1 = 33 sectors.
 
 # %%
 see.predict("naive.padding")
@@ -178,8 +179,8 @@ see.predict("naive.padding")
 # So something else takes the time. All loads go through **L1**, the cache of an SM. It works on lines of
 # 128 bytes, 32 floats. Call a float's position in its line its **place**, 0 to 31.
 #
-# In a clock, L1 takes one float from each place, and hands it to all lanes that want it. That is a
-# **wavefront**. Floats at the same place of different lines have to queue.
+# In a clock, L1 takes one float from each of the 32 places, from any line, and hands it to all lanes that
+# want it. That is a **wavefront**. Floats at the same place of different lines have to queue.
 #
 # The picture shows such a queue. At the top are the lines of memory that a warp touches, below them the 32
 # places. Move the padding. Before you choose 8 and 24: how long will the longest queue be? Then set the
@@ -194,8 +195,9 @@ see.queue()
 # order: four queues of 8. With 32, each row moves by a whole line, and nothing changes.
 
 # %% [markdown]
-# That explains the experiment: 32 + 1 wavefronts for A and B became 16 + 1. (A sector that was read once
-# stays in L1 for a while: there it is found in 99 % of the cases. But found is not yet delivered.)
+# That explains most of the experiment: 32 + 1 wavefronts for A and B became 16 + 1, and 33 / 17 is 1.9
+# where 1.8 times was measured. (A sector that was read once stays in L1 for a while: there it is found in
+# 99 % of the cases. But it still has to be delivered.)
 #
 # ### Exercise [[l1_queue]] · The queue
 # *core · medium · the same rule returns with shared memory · 8 minutes*
@@ -229,7 +231,7 @@ check.l1_queue(wavefronts)
 # **What we know now:** sectors tell what is touched. The work of L1 is counted in wavefronts: the longest
 # queue at a place.
 #
-# *A good place for a pause. About 20 minutes are left.*
+# *A good place for a pause. About 25 minutes are left.*
 #
 # ## Can a pencil tell the speed?
 #

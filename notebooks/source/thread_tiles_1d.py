@@ -157,7 +157,7 @@ columns = {"BM": 128, "BN": 128, "BK": 8, "TM": 32}
 # **What we now know:** 512 threads compute 16,384 results. So a tile can have far more elements than a
 # block has threads.
 #
-# *A good place for a pause. Until here some 45 minutes.*
+# *A good place for a pause. Until here some 35 minutes.*
 #
 # ## Which register is `acc[i]`?
 #
@@ -281,7 +281,8 @@ see.fold(lambda: see.unrolled(), first="Choose your answer first, then open this
 
 # %%
 # See it in your own kernel: give it the cap, and STEPS of min(BK, 2), then of min(BK, 16). (This compiles.
-# *Bytes spilled* counts every store of a value, so it is more than the memory which they take.)
+# *Bytes spilled* counts every store of a value, so it is more than the memory which they take. Your kernel
+# spills some 200 bytes even with 2, where `thread_tiled_1d` spills none. Look at how the number grows.)
 # see.as_compiled(make_column, tiles=columns | {"BK": 16})
 
 # %% [markdown]
@@ -371,7 +372,9 @@ check.in_registers(make_strip)
 # %% [markdown] tags=["thought"]
 # - **I made** a kernel whose threads compute 32 results each, in registers, from 33 reads per step.
 # - **It reached** 21 TFLOPS on an H200, with 8 steps written out and a cap of 64 registers. The tile kernel
-#   of notebook [[shared_memory_tiles.ipynb]] reached 8.
+#   of notebook [[shared_memory_tiles.ipynb]] reached 8. More results per thread save next to nothing: a
+#   step of 32 rows costs ½ + 1/32 wavefronts per multiply-add, one of 64 would cost ½ + 1/64, and needs 32
+#   registers more.
 # - **What stops it now:** shared memory is still the busiest part. Nearly all of its wavefronts are reads of
 #   As, half a wavefront for each multiply-add, and no TM gets rid of them. In notebook
 #   [[thread_tiles_2d.ipynb]] such a read serves several results, too.

@@ -180,6 +180,35 @@ def test_the_registers_of_the_solution():
     assert not occupancy(512, after, 8192).blocks and occupancy(512, before, 8192).blocks == 1
 
 
+@needs_the_compiler
+def test_what_the_solution_spills_with_a_cap():
+    """With 16 steps written out some five times as much as with 2, where the course's kernel spills none."""
+    steps = (
+        ("@cuda.jit\n", "@cuda.jit(max_registers=64)\n"),
+        (
+            "            for p in range(BK):",
+            "            for q in range(0, BK, STEPS):\n             for s in unroll(range(STEPS)):",
+        ),
+        ("                b = Bs[p, tx]", "                p = q + s\n                b = Bs[p, tx]"),
+    )
+    matrix = np.zeros((128, 128), np.float32)
+    problem = (128, 128, 128, float32(1), matrix, matrix, float32(0), matrix)
+    few, many = (
+        usage_of(
+            factory(changed(solution("thread_columns"), *steps, ("STEPS", str(count))), "make_column")(
+                **{**TILES, "BK": 16}
+            ),
+            *problem,
+            compute_capability=ON_A_GPU,
+        ).spilled_bytes
+        for count in (2, 16)
+    )
+    assert "spills some 200 bytes even with 2" in words_of("thread_tiles_1d") and few == pytest.approx(
+        200, abs=30
+    )
+    assert many > 4 * few
+
+
 # ---- the second exercise, profiles, the quiz ---------------------------------------------------------------
 
 

@@ -282,6 +282,11 @@ def test_requests_and_wavefronts_of_three_kernels(in_warp_tiles):
     per_fma = [found[each].measured["warp_instructions"] * 32 / 4096**3 for each in "XY"]
     assert per_fma[1] - per_fma[0] == pytest.approx((10 - 4) / 64, rel=0.01)
     assert "{:.2f} + 6 / 64 = {:.2f}".format(*per_fma) in right["reply"]
+    issuing = {
+        letter: found[letter].measured["warp_instructions"] * 32 / 4096**3 * 64 / 4 for letter in found
+    }
+    assert "{Y:.0f} of issuing, Z 20 and {Z:.1f}, X 12 and {X:.1f}".format(**issuing) in right["reply"]
+    assert f"Y is {100 * (1 - found['Y'].tflops / found['Z'].tflops):.0f} % slower" in right["reply"]
 
 
 def test_the_reads_of_document_003s_kernel(in_warp_tiles):

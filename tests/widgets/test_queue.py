@@ -38,12 +38,6 @@ def test_no_padding_is_so_fine_that_the_lines_and_not_the_queue_are_the_limit():
         assert wavefronts(wanted) >= len({word // 32 for word in wanted}) / 4
 
 
-@pytest.mark.parametrize(("padding", "told"), [(0, False), (16, False), (8, True)])
-def test_the_second_limit_is_named_where_it_is_reached(padding, told):
-    words = "32 lines, looked up 4 per clock, take 8 clocks as well"
-    assert (words in _queue.draw("a column of A", padding).alt) == told
-
-
 def test_it_opens_at_the_longest_queue():
     explorer = see.queue.makes_explorer()
     assert ": 32 wavefronts" in explorer.picture(explorer.controls.start()).alt

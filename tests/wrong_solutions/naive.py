@@ -196,6 +196,11 @@ WRONG["l1_queue"] = altered(
     "l1_queue",
     {
         "lanes_for_floats": ("counts lanes", (FLOATS, "floats = [address // 4 for address in addresses]")),
+        "repeats_of_neighbours": (
+            "only where the lane before wants the same",
+            (FLOATS, f"{FLOATS}\n    words = [address // 4 for address in addresses]"),
+            (PLACES, "places = [w % 32 for before, w in zip([None, *words], words) if w != before]"),
+        ),
         "sectors": ("counts sectors", (LONGEST, "len({address // 32 for address in addresses})")),
         "lines": ("counts lines", (LONGEST, "len({address // 128 for address in addresses})")),
         "sum_of_the_queues": ("the sum of all queues", (LONGEST, "len(places)")),
@@ -205,7 +210,7 @@ WRONG["l1_queue"] = altered(
         "queue_of_lane_0": ("at the place of lane 0", (LONGEST, "places.count(addresses[0] // 4 % 32)")),
         "places_of_128": ("takes a line for 128 places", (PLACES, PLACES.replace("32", "128"))),
         "bytes_modulo_32": ("has only 8 places", (FLOATS, "floats = set(addresses)")),
-        "floats_of_8_bytes": ("of 17 answers are right", (FLOATS, FLOATS.replace("4", "8"))),
+        "floats_of_8_bytes": ("of 19 answers are right", (FLOATS, FLOATS.replace("4", "8"))),
         "all_queues": ("must be a whole number", (LONGEST, "[places.count(place) for place in places]")),
         "place_and_not_its_queue": (
             "the place with the longest queue",

@@ -1,6 +1,7 @@
 """Checks ``l1_queue``: how many deliveries L1 needs for the floats of a warp's request."""
 
 from collections import Counter, defaultdict
+from itertools import groupby
 
 from gemm_course.checks.engines.tables import Slip, a_whole_number, table_exercise
 from lockstep import wavefronts
@@ -29,6 +30,9 @@ REQUESTS = (
     "16384 * max(lane - 15, 0)",
     "16384 * lane + 4 * (lane > 0)",
     "16384 * (lane // 4) + 36 * (lane % 4)",
+    # Lanes that want the same float are no neighbours.
+    "16384 * (lane % 2)",
+    "16384 * (lane % 16)",
 )
 
 
@@ -84,6 +88,13 @@ SLIPS = (
         "That counts lanes. Lanes that want the *same* float are served together, so count the different "
         "floats at a place.",
         lambda addresses: max(Counter(word % PLACES for word in _words(addresses)).values()),
+    ),
+    Slip(
+        "That drops a float only where the lane before wants the same. Lanes that share a float need not be "
+        "neighbours.",
+        lambda addresses: max(
+            Counter(word % PLACES for word, _ in groupby(_words(addresses))).values(),
+        ),
     ),
     Slip(
         "That counts sectors, what a request touches. Deliveries are counted by places: the floats of a "
@@ -150,7 +161,8 @@ def _words(addresses: list[int]) -> list[int]:
     difference=_difference,
     otherwise=_otherwise,
     passed=f"Right for {len(REQUESTS)} requests, as the emulator counts wavefronts: rows and columns, padded "
-    "rows, broadcasts, in any order. Keep the function: the banks of shared memory queue by the same rule.",
+    "rows, broadcasts, in any order. Keep the function: the same rule returns in notebook "
+    "[[shared_memory_tiles.ipynb]].",
 )
 def l1_queue(addresses):
     """wavefronts(addresses) -> deliveries of L1 for 32 byte addresses of floats; equal floats count once."""
