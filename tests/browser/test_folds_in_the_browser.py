@@ -11,6 +11,8 @@ from tests.notebooks.builder import builder
 pytestmark = [pytest.mark.browser, pytest.mark.full(reason="other JupyterLabs in Chromium")]
 TOPIC = "thread_tiles_2d"
 NAME = road.notebook(TOPIC).name
+REWRITTEN = road.ROAD[: road.ROAD.index(road.notebook("warp_tiles")) + 1]
+ALL = (*REWRITTEN, *road.SIDE_TRIPS)
 CELLS = (
     "from gemm_course import widgets as see\nsee.fold({'answer': 42})",
     "see.fold('Look at the warps.', lambda: see.block(), first='Think first.')",
@@ -20,9 +22,10 @@ FOLDS = ".jp-OutputArea details:has(> .gemm-part), .jp-OutputArea details:has(.g
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Notebook 05 from its source, which nobody has run, and a small one."""
+    """The notebooks from their sources, which nobody has run, and a small one."""
     folder = tmp_path_factory.mktemp("folds")
-    nbformat.write(builder.whole(TOPIC, "learner"), folder / f"{NAME}.ipynb")
+    for notebook in ALL:
+        nbformat.write(builder.whole(notebook.topic, "learner"), folder / f"{notebook.name}.ipynb")
     small = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in CELLS], metadata=builder.METADATA)
     nbformat.write(small, folder / "small.ipynb")
     return folder
@@ -59,12 +62,27 @@ def run_again(notebook, fold) -> None:
     notebook.settle()
 
 
-def test_no_answer_is_in_sight_when_the_whole_notebook_is_run(lab):
-    number = sum("see.fold(" in cell.source for cell in builder.whole(TOPIC, "learner").cells)
+def written_folds(topic: str) -> int:
+    """How many cells of a notebook are a fold."""
+    return sum("see.fold(" in cell.source for cell in builder.whole(topic, "learner").cells)
+
+
+@pytest.mark.parametrize("topic", [notebook.topic for notebook in ALL])
+def test_no_answer_is_in_sight_when_the_whole_notebook_is_run(lab, topic):
+    with lab.open(f"{road.notebook(topic).name}.ipynb") as notebook:
+        notebook.run_all()
+        assert notebook.errors() == []
+        folds(notebook, written_folds(topic))
+        answers = notebook.page.locator(".jp-Notebook details")
+        assert answers.count() > 0
+        assert answers.evaluate_all("all => all.filter(fold => fold.open).length") == 0
+
+
+def test_a_fold_opens_by_a_click_or_a_key_and_is_closed_by_another_run(lab):
+    number = written_folds(TOPIC)
     assert number >= 4
     with lab.open(f"{NAME}.ipynb") as notebook:
         notebook.run_all()
-        assert notebook.errors() == []
         found = folds(notebook, number)
         for fold in found:
             fold.locator("summary").first.click()
