@@ -29,9 +29,12 @@ from gemm_course.kernels import (
     Stage,
     a05_thread_tiled_1d,
     a06_thread_tiled_2d,
+    a12_async_copy,
     a13_read_ahead,
     a14_grouped_blocks,
     b02_mma_swizzled,
+    c06_overlapped_store,
+    c07_stream_k_fp16,
 )
 from gemm_course.kernels.parts.base import MAX_REGISTERS
 from gemm_course.kernels.variants.fewer_blocks import with_spare
@@ -42,6 +45,13 @@ from gemm_course.records.tables import Table
 from measuring.changed_stage import changed
 
 _LEFT_TO_RIGHT = {"j = s if i % 2 == 0 else TN - 1 - s": "j = s"}
+_WALK = {
+    "                    for j in unroll(range(TN)):\n                        acc[i, j] +=": (
+        "                    for s in unroll(range(TN)):\n"
+        "                        j = s if i % 2 == 0 else TN - 1 - s\n"
+        "                        acc[i, j] +="
+    )
+}
 _XOR_A, _XOR_B = "return (piece ^ (row // A_REPEAT % A_SPAN)) * 8", "return (piece ^ (row % 8)) * 8"
 _MOVED_ON = {
     _XOR_A: "return (piece + row // A_REPEAT) % A_SPAN * 8",
@@ -96,6 +106,12 @@ def questions() -> Iterator[tuple[str, int, list[Case]]]:
                 (LADDER["grouped_blocks"], "GROUP 1", {"GROUP": 1}),
             ],
         )
+    walking = changed(a12_async_copy, "async_copy", _WALK)
+    yield (
+        "a walk without reading ahead",
+        4096,
+        [(LADDER["async_copy"], "none", {}), (walking, "neighbours share an operand", {})],
+    )
     yield (
         "rows of tiles",
         4096,
@@ -154,6 +170,28 @@ def questions() -> Iterator[tuple[str, int, list[Case]]]:
             (APART, f"FOURS {fours}, TRANSPOSED {turned}", _SQUARE | {"FOURS": fours, "TRANSPOSED": turned})
             for fours in (0, 1)
             for turned in (0, 1)
+        ],
+    )
+    yield from _of_overlapped_store()
+
+
+def _of_overlapped_store() -> Iterator[tuple[str, int, list[Case]]]:
+    """Yield what tiles cost by their width, and a tile's results by their parts."""
+    stage = LADDER["overlapped_store"]
+    for size in (1024, 2048, 3072, 4096, 8192):
+        yield (
+            "width of a tile",
+            size,
+            [(stage, f"BN {tiles['BN']}", tiles) for tiles in c07_stream_k_fp16.CHOICES],
+        )
+    later = changed(c06_overlapped_store, "overlapped_store", {"step == 2 * part": "step == 8 * part"})
+    yield (
+        "parts of a tile's results",
+        4096,
+        [
+            *((stage, f"{parts} parts", {"SLOTS": 3, "PARTS": parts}) for parts in (1, 2, 4)),
+            (later, "2 parts, in steps 0 and 8", {"SLOTS": 3, "PARTS": 2}),
+            (later, "4 parts, in steps 0, 8, 16 and 24", {"SLOTS": 3, "PARTS": 4}),
         ],
     )
 
