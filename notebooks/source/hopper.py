@@ -199,7 +199,7 @@ pd.DataFrame(out[:8, ::8].astype(int)).rename_axis(index="row", columns="place")
 # *core · medium · 10 minutes*
 #
 # A step needs a tile of A, BM × BK values, and one of B, BK × BN, all FP16. A box may have up to 256 rows,
-# but at most 128 bytes per row. So A's tile is one box, and B's is cut into boxes of BK × 64, side by side
+# but with this swizzle at most 128 bytes per row. So A's tile is one box, and B's is cut into boxes of BK × 64, side by side
 # (BN is a multiple of 64).
 #
 # From the corner on, `rows` rows of A are left, `columns` columns of B and `depth` steps along k: sometimes
@@ -609,13 +609,13 @@ see.quiz("hopper")
 #
 # <details><summary>For the curious</summary>
 #
-# - **Is this how the professionals do it?** CUTLASS calls the two kernels
-#   [warp-specialized](https://docs.nvidia.com/cutlass/media/docs/cpp/efficient_gemm.html) "persistent
-#   cooperative" and "ping-pong" once their blocks live on. Producer, consumers and two barriers per slot are
-#   the same.
+# - **Is this how the professionals do it?** Producer, consumers and two barriers per slot are those of
+#   CUTLASS's [warp-specialized](https://docs.nvidia.com/cutlass/media/docs/cpp/efficient_gemm.html) kernels.
+#   Consumers that share a tile, as these do, are called *cooperative* there. In *ping-pong* kernels each
+#   consumer has a tile of its own, and stores it while the other one multiplies.
 # - **Why does only lane 0 arrive?** The whole warp executes `wgmma_wait`, so one lane can speak for all 32.
-# - **And the next generation?** Blackwell replaces `wgmma` by an instruction of a single thread, with
-#   accumulators in a memory of their own: `tcgen05.mma` in the [PTX
+# - **And the next generation?** In data centres' Blackwell GPUs an instruction of a single thread replaces
+#   `wgmma`, with accumulators in a memory of their own: `tcgen05.mma` in the [PTX
 #   ISA](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-mma-instructions). TMA stays.
 #
 # </details>

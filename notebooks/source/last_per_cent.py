@@ -156,8 +156,9 @@ see.fold(see.diff("warp_specialised", "persistent"), first="Write the exercise f
 # ### What is it worth?
 #
 # Before `persistent` was measured, its author wrote down 0.88 to 0.90 of cuBLAS at 4096³, a little more than
-# `warp_specialised`. Measured: 0.890, from 0.878. That is 1 %. The picture above promised 4. Why, nobody
-# has looked.
+# `warp_specialised`. Measured: 0.890, from 0.878. That is 1 %. The picture above promised 4. By the profiles
+# the launch takes 2.0 % fewer clocks, and these are 0.8 % slower: at the GPU's limit of power, part of each
+# clock saved is paid back.
 #
 # ## The store
 #
@@ -166,7 +167,8 @@ see.fold(see.diff("warp_specialised", "persistent"), first="Write the exercise f
 # multiply-adds per clock. The 128 · 256 · 64 of a step take them 1,024.) How long the store takes depends on
 # who stores:
 #
-# - `persistent`: each thread stores its own results, in pairs. The picture assumes 10,000 clocks for this.
+# - `persistent`: each thread stores its own results, in pairs. The picture takes 10,000 clocks for this, which
+#   is what was left of `warp_specialised`'s time, so it cannot explain that time.
 # - The first form of `overlapped_store` wrote them to shared memory, from where [TMA](glossary.md#tma) stores
 #   them: **2,900 clocks** per tile. 1,300 to 1,500 of these went by while TMA was given 32 boxes of 2 KB.
 #   (`gemm_course/kernels/NOTES.md` has each trial and its clocks.)
@@ -238,8 +240,10 @@ see.diff("persistent", "staged_store")
 # form lie 1.1 apart. So a step of 0.2 says nothing.)
 #
 # What the clock showed: beside the writing, a tile's products took 67,000 to 68,100 clocks in two parts, and
-# 65,600 to 65,900 in four. Without any writing they took 65,550. Why four parts cost so much less is a guess:
-# it was not measured.
+# 65,600 to 65,900 in four. Without any writing they took 65,550. In today's form two parts cost 4 % as well,
+# and one part or four cost nothing. But with two the compiler [spills](glossary.md#spilling) 256 bytes per
+# thread. Written in steps 0 and 8 instead of 0 and 2 they spill nothing, and cost nothing. So it is not the
+# size of a part.
 
 # %% [markdown]
 # ### What limits it now?
@@ -262,7 +266,8 @@ see.fold(
 # %% [markdown] tags=["thought"]
 # Y is `persistent`: its threads store pairs. X is `overlapped_store`, Z `staged_store`. In all three the
 # **Tensor Cores** are the limit, in X nearly without a pause. Besides, SMs have no work at all for 5 % of the
-# launch, the empty places of the last wave among it.
+# launch, the empty places of the last wave among it. (Shared memory's 61 % are what products read: 80 of 128
+# bytes per clock, 96 % of the time. What TMA writes seems not to be counted.)
 #
 # The chart's TFLOPS are of single launches under the profiler. The ladder has 671, 747 and 758: the better
 # store brought most, hiding it 1.5 %.
@@ -316,10 +321,10 @@ check.best_width(best_width)
 #
 # | BN | 1024³ | 2048³ | 3072³ | 4096³ | 8192³ |
 # |---|---|---|---|---|---|
-# | 64 | 0.923 | 0.647 | 0.634 | 0.571 | 0.577 |
-# | 128 | 0.754 | 0.949 | 0.884 | 0.979 | 1.022 |
-# | 192 | 0.627 | 0.741 | 0.989 | 0.893 | 1.049 |
-# | 256 | 0.521 | 0.966 | 0.785 | 1.012 | 1.028 |
+# | 64 | 0.934 | 0.639 | 0.618 | 0.598 | 0.595 |
+# | 128 | 0.752 | 0.969 | 0.874 | 0.961 | 0.989 |
+# | 192 | 0.615 | 0.738 | 0.983 | 0.909 | 1.048 |
+# | 256 | 0.524 | 0.971 | 0.785 | 1.017 | 1.041 |
 
 # %%
 see.fold(
@@ -328,8 +333,8 @@ see.fold(
 )
 
 # %% [markdown] tags=["thought"]
-# At none: four numbers and waves rounded up find the fastest tile five times. (At 2048³ and 8192³ the second
-# best is only 2 % behind, each figure from one run. On another GPU the numbers are others.)
+# At none, though at 2048³ two widths are level. The four numbers were taken from runs at 4096³ and 8192³, so
+# three of the five sizes are a test. (On another GPU the numbers are others.)
 
 # %% [markdown]
 # ## One tile, many blocks
@@ -404,8 +409,8 @@ def split_k(k, A, B, partials, done, C):
 check.last_arrival(split_k)
 
 # %% [markdown]
-# Why in the order of k, though addition is commutative? Float32 sums depend on their order, and who is last
-# depends on chance. Added in one order, the result is **bit for bit the same** in every run.
+# Why in the order of k? Float32 addition is not associative: a sum depends on the order of its terms, and who
+# is last depends on chance. Added in one order, the result is **bit for bit the same** in every run.
 #
 # ## Stream-K
 #
@@ -628,9 +633,9 @@ see.tiles(mine)
 
 # %% [markdown] tags=["thought"]
 # One element of `bias` per column for each block (or per thread, through the caches): kilobytes instead of
-# 128 MiB. At 4.8 TB/s, the H200's memory by its data sheet, the second kernel takes at least 28 µs. The
-# product itself takes 2.6 ms at 52 TFLOPS, but with k = 64 only 41 µs: there the second kernel is a large
-# part.
+# 128 MiB. At 4.8 TB/s, the H200's memory by its data sheet, they take 28 µs; less where L2 still holds a part
+# of C. The product itself takes 2.6 ms at 52 TFLOPS, but with k = 256, at 45 TFLOPS, only 0.19 ms: there the
+# second kernel is a large part.
 
 # %% [markdown]
 # ### Exercise [[fused_epilogue]] · A fused epilogue
@@ -727,7 +732,7 @@ see.fold(lambda: see.ladder(), first="Answer first, then open this.")
 # - counted waves, and found the sizes at which a GPU idles;
 # - made blocks stay, and saw that this alone is worth 1 %;
 # - hid the store behind the next products, which brought nothing at first;
-# - chose tiles by four numbers, right in five of five;
+# - chose tiles by four numbers, right at all five sizes, three of which they had not seen;
 # - shared tiles along k, with a fence, a count, and nobody waiting;
 # - measured 93 % of the possible, and stopped trusting a single ratio;
 # - began a kernel of your own, and fused into it what no library could know that you need.

@@ -348,8 +348,8 @@ asked = asked[["stage", "tflops"]].join(sizes).query("PAD == 4 and SLOTS in (2, 
 see.fold(asked.pivot_table(index=["stage", "BM", "BN"], columns="SLOTS", values="tflops").dropna().round(1))
 
 # %% [markdown] tags=["answer"]
-# The third slot sometimes wins and sometimes loses; for 128 × 256 it loses. With two slots a warp waits 0.1
-# % of its time for global memory, so there is nothing left to hide. And the loop has 7 instructions more:
+# The third slot sometimes wins and sometimes loses; for 128 × 256 it loses. With two slots a warp waits 1 %
+# of its time for global memory, so there is hardly anything left to hide. And the loop has 7 instructions more:
 # 1,143. That is 0.6 %, not 3; where the rest goes nobody has profiled. Slots hide latency. If none is left,
 # they hide nothing.
 
@@ -389,12 +389,13 @@ see.fold(lambda: see.waits("async_copy", "read_ahead"))
 # ## A walk over the results
 #
 # `read_ahead` has a second idea, which looks small. A multiply-add reads three registers: `acc[i, j]`,
-# `a[i]` and `b[j]`. The register file delivers two per clock, one from the even and one from the odd half.
-# But a small cache keeps what the instruction before has just read. So neighbours should **share an
-# operand**.
+# `a[i]` and `b[j]`. In a model that was fitted to an RTX A6000 ([Huerta and others,
+# 2025](https://arxiv.org/abs/2503.20481)), registers deliver two per clock, one from the even and one from the
+# odd half, and a small cache keeps what the instruction before has just read. If an H200 is built like that,
+# neighbours should **share an operand**.
 #
 # Row by row, all neighbours within a row share `a[i]`. Then the row ends, `j` jumps back to 0, and nothing
-# is shared. On an H200 a warp then waits for [dispatch](glossary.md#dispatch).
+# is shared.
 #
 # ### Exercise [[shared_walk]] · The walk
 # *core · easy · 5 minutes*
@@ -433,7 +434,8 @@ see.fold(order.pivot(index=["size", "stage"], columns="change", values="tflops")
 # %% [markdown] tags=["answer"]
 # We had predicted 1.5 %, and lost 5 %; in `grouped_blocks`, the stage after this one, 7 %. What is left,
 # 49.6, is about what `async_copy` does. Without the idea that looked small, nearly the whole gain is gone.
-# What the walk would bring without reading ahead, nobody has measured.
+# And without reading ahead the walk brings nothing: with it, `async_copy` falls from 49.4 to 48.5. Each needs
+# the other.
 #
 # It need not be the cache alone: the compiler took 239 registers instead of 228. At this height its choice
 # of registers counts. Names for two intermediate numbers, in place of one long line,
@@ -500,8 +502,7 @@ see.fold(groups.pivot(index=["stage", "change"], columns="size", values="tflops"
 # and 0.7 % at 8192³. That is the rewriting, not the groups.
 #
 # The profile had said so: L2 is busy 11 % of the time, DRAM 3 %. **A remedy for what is not the limit is no
-# remedy.** Larger matrices and other GPUs are not measured here. Keep it in mind for Tensor Cores, where L2
-# is much busier.
+# remedy.**
 
 # %% [markdown]
 # ## What limits it now?

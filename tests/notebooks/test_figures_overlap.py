@@ -117,6 +117,11 @@ def test_what_the_walk_over_the_results_brings(said):
     assert f"took {without.registers} registers instead of {whole.registers}" in said
 
 
+def test_the_walk_alone_brings_nothing(said):
+    alone = records.one_change().query("question == 'a walk without reading ahead'").tflops
+    assert "with it, `async_copy` falls from {:.1f} to {:.1f}".format(*alone) in said
+
+
 def test_what_groups_of_blocks_bring(said):
     small, large = (
         [changed("grouped_blocks", change, size).tflops for change in ("GROUP 1", "none")]
