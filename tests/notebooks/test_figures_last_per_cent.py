@@ -87,13 +87,15 @@ def test_the_widths_as_measured(said):
     for width in (64, 128, 192, 256):
         assert f"| {width} | " + " | ".join(f"{each:.3f}" for each in share[f"BN {width}"]) + " |" in said
     assert "1.8 times" in said and round(share["BN 64", 1024] / share["BN 256", 1024], 1) == 1.8
-    fastest = [int(share.xs(size, level="size").idxmax().split()[1]) for size in (1024, 2048, 3072, 4096, 8192)]
+    fastest = [
+        int(share.xs(size, level="size").idxmax().split()[1]) for size in (1024, 2048, 3072, 4096, 8192)
+    ]
     assert fastest == [best_width.right(s, s) for s in (1024, 2048, 3072, 4096, 8192)]
     assert share["BN 256", 2048] == pytest.approx(share["BN 128", 2048], abs=0.005)
 
 
 def test_two_parts_cost_where_they_spill():
-    asked = records.one_change().query("question == \"parts of a tile's results\"").set_index("change")
+    asked = records.one_change().query('question == "parts of a tile\'s results"').set_index("change")
     share = asked.tflops / asked.cublas_tflops
     assert asked.local_bytes[asked.local_bytes > 0].to_dict() == {"2 parts": 256}
     assert share.drop("2 parts").between(0.98, 1.01).all() and share["2 parts"] < 0.965

@@ -173,6 +173,12 @@ LAST_ARRIVAL = altered(
             ),
         ),
         "always_the_last_part": ("does not depend on the count", (LAST_ONE, "if part == parts - 1:")),
+        "every_block_adds_up": ("the first one too", (LAST_ONE, "if True:")),
+        "rows_and_columns_of_partials": (
+            "row and column are swapped in `partials`",
+            (STORE, "    partials[part, col, row] = acc\n"),
+            ("partials[p, row, col]", "partials[p, col, row]"),
+        ),
         "always_the_first_part": ("not the one that counted last", (LAST_ONE, "if part == 0:")),
         "no_second_fence": ("The second fence is missing", (SECOND_FENCE, "")),
         "in_float64": ("`total = 0.0` makes a float64", (SUM, "total = 0.0\n")),

@@ -157,6 +157,12 @@ def _check(trial: Trial) -> None:
     no_float64(trial)
     partials = trial.after["partials"]
     if parts > 1 and not (C == _added(partials)).all():
+        if C.shape == C.T.shape and (C == _added(partials).T).all():
+            raise Refused(
+                "C is right, but row and column are swapped in `partials`, where parts are stored and where "
+                "they are read. It fits only where m = n: use `partials[part, row, col]`.",
+                where,
+            )
         if (C == _added(partials[::-1])).all():
             raise Refused(
                 "The result is right, and the same in each run, but the parts are added from the last to the "
@@ -247,11 +253,15 @@ def _what_orders(trial: Trial) -> str:
         return (
             "The part is counted before it is stored. Whoever counts last would read what is not there yet."
         )
-    if _counts(trial) and not _last_block_reads(trial):
+    if _counts(trial) and not _reads_parts(trial, trial.grid[2] - 1):
         return (
-            "The block that adds up is not the one that counted last: others may not have stored their "
-            "parts when "
-            "it reads them. The last one found `parts - 1` in the count."
+            "The block that adds up is not the one that counted last: others may not have stored their parts "
+            "when it reads them. The last one found `parts - 1` in the count."
+        )
+    if _counts(trial) and _reads_parts(trial, 0):
+        return (
+            "A block adds up before it knows that all parts are there, the first one too. Only the block that "
+            "found `parts - 1` in the count may: when it counts, all others have counted."
         )
     if not _first_call(trial, "threadfence") < _first_call(trial, "atomic.add"):
         return (
@@ -269,10 +279,10 @@ def _is_swapped(finding) -> bool:
     return finding.element == finding.block[:2] != finding.element[::-1]
 
 
-def _last_block_reads(trial: Trial) -> bool:
-    """Tell whether the block that counts last on the emulator, that of the last part, reads parts."""
+def _reads_parts(trial: Trial, part: int) -> bool:
+    """Tell whether a part's block reads parts. On the emulator blocks count in the order of their parts."""
     arguments = [trial.before[name] for name in ARGUMENTS]
-    watch = Watch(block=(0, 0, trial.grid[2] - 1), local=False)
+    watch = Watch(block=(0, 0, part), local=False)
     trace = _launch(trial.kernel, *arguments, about=trial.about, watch=watch).report.trace
     return bool(((trace["array"] == trial.own_name("partials")) & (trace["op"] == "load")).any())
 
