@@ -3,7 +3,8 @@
 Beyond the documents; Hopper. In staged_store the Tensor Cores have nothing to do at the end of a tile until
 all its results are in shared memory. Here a consumer only rounds them. It keeps them in registers, two in
 each, queues the first products of the next tile, and writes the results while these are computed, a part in
-every second step. So the consumers hardly pause between two tiles. Where beta is not 0, though, nothing hides the loads of C.
+every second step. So the consumers hardly pause between two tiles. Where beta is not 0, though, nothing
+hides the loads of C.
 
 A step is one iteration of the loop along k, BK deep. A tile takes at least 2 PARTS - 1 steps, since the last
 part of the tile before is written in step 2 PARTS - 2. The grid must have no more blocks than there are

@@ -199,8 +199,8 @@ pd.DataFrame(out[:8, ::8].astype(int)).rename_axis(index="row", columns="place")
 # *core · medium · 10 minutes*
 #
 # A step needs a tile of A, BM × BK values, and one of B, BK × BN, all FP16. A box may have up to 256 rows,
-# but with this swizzle at most 128 bytes per row. So A's tile is one box, and B's is cut into boxes of BK × 64, side by side
-# (BN is a multiple of 64).
+# but with this swizzle at most 128 bytes per row. So A's tile is one box, and B's is cut into boxes of
+# BK × 64, side by side (BN is a multiple of 64).
 #
 # From the corner on, `rows` rows of A are left, `columns` columns of B and `depth` steps along k: sometimes
 # fewer than the tile has. **How many requests does the step make, and how many bytes must its barrier

@@ -167,8 +167,8 @@ see.fold(see.diff("warp_specialised", "persistent"), first="Write the exercise f
 # multiply-adds per clock. The 128 · 256 · 64 of a step take them 1,024.) How long the store takes depends on
 # who stores:
 #
-# - `persistent`: each thread stores its own results, in pairs. The picture takes 10,000 clocks for this, which
-#   is what was left of `warp_specialised`'s time, so it cannot explain that time.
+# - `persistent`: each thread stores its own results, in pairs. The picture takes 10,000 clocks for this,
+#   which is what was left of `warp_specialised`'s time, so it cannot explain that time.
 # - The first form of `overlapped_store` wrote them to shared memory, from where [TMA](glossary.md#tma) stores
 #   them: **2,900 clocks** per tile. 1,300 to 1,500 of these went by while TMA was given 32 boxes of 2 KB.
 #   (`gemm_course/kernels/NOTES.md` has each trial and its clocks.)

@@ -507,10 +507,10 @@ see.predict("mma_sync.surgery")
 # **What do you conclude?**
 
 # %% [markdown] tags=["thought"]
-# It is not the bytes from L2. Zeros are still written to shared memory, so this trial says nothing about the
-# writing. `mma_tma` does: there one thread asks, the same bytes land, and it takes 258 µs. So most of the cost
-# is the **asking**. A copy is an instruction of every warp: 12 in the loop, with instructions for their
-# addresses beside 128 products. An SM has room for 8 such warps, two per
+# It is not the bytes from L2. Zeros are still written to shared memory, so this trial says nothing about
+# the writing. `mma_tma` does: there one thread asks, the same bytes land, and it takes 258 µs. So most of
+# the cost is the **asking**. A copy is an instruction of every warp: 12 in the loop, with instructions for
+# their addresses beside 128 products. An SM has room for 8 such warps, two per
 # scheduler. While one issues something else, only one more can keep the Tensor Core fed. By the notes,
 # one copy of a warp costs 7.6 clocks of a Tensor Core, a quarter of it for the address.
 #

@@ -349,9 +349,9 @@ see.fold(asked.pivot_table(index=["stage", "BM", "BN"], columns="SLOTS", values=
 
 # %% [markdown] tags=["answer"]
 # The third slot sometimes wins and sometimes loses; for 128 × 256 it loses. With two slots a warp waits 1 %
-# of its time for global memory, so there is hardly anything left to hide. And the loop has 7 instructions more:
-# 1,143. That is 0.6 %, not 3; where the rest goes nobody has profiled. Slots hide latency. If none is left,
-# they hide nothing.
+# of its time for global memory, so there is hardly anything left to hide. And the loop has 7 instructions
+# more: 1,143. That is 0.6 %, not 3; where the rest goes nobody has profiled. Slots hide latency. If none is
+# left, they hide nothing.
 
 # %% [markdown]
 # ## Read ahead
@@ -390,9 +390,9 @@ see.fold(lambda: see.waits("async_copy", "read_ahead"))
 #
 # `read_ahead` has a second idea, which looks small. A multiply-add reads three registers: `acc[i, j]`,
 # `a[i]` and `b[j]`. In a model that was fitted to an RTX A6000 ([Huerta and others,
-# 2025](https://arxiv.org/abs/2503.20481)), registers deliver two per clock, one from the even and one from the
-# odd half, and a small cache keeps what the instruction before has just read. If an H200 is built like that,
-# neighbours should **share an operand**.
+# 2025](https://arxiv.org/abs/2503.20481)), registers deliver two per clock, one from the even and one from
+# the odd half, and a small cache keeps what the instruction before has just read. If an H200 is built like
+# that, neighbours should **share an operand**.
 #
 # Row by row, all neighbours within a row share `a[i]`. Then the row ends, `j` jumps back to 0, and nothing
 # is shared.

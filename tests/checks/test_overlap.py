@@ -112,6 +112,18 @@ def test_who_has_a_barrier_is_not_told_that_there_is_none(mistake):
     assert "syncwarp" not in verdict.message
 
 
+def test_a_wait_behind_the_commit_may_let_one_group_more_go_on():
+    """It is the slot that is filled too early, not the tile that is read too early."""
+    wait, meet = "            cp_async_wait(IN_FLIGHT)\n", "            cuda.syncthreads()\n"
+    ask = FETCH + "            cp_async_commit()\n"
+    early = (
+        ("    IN_FLIGHT = SLOTS - 2\n", "    IN_FLIGHT = SLOTS - 1\n"),
+        (wait + meet + ask, ask + wait + meet),
+    )
+    verdict = verdict_of(changed(solution("any_ring"), *early))
+    assert "The next copies start before the barrier" in verdict.message
+
+
 def test_of_a_copy_that_came_too_late_the_wait_is_shown():
     assert "`cp_async_wait(IN_FLIGHT)`" in str(WRONG["any_ring"]["waits_for_too_few"].verdict())
 

@@ -69,6 +69,28 @@ TWO = altered(
     },
 )
 
+TWO |= altered(
+    "two_slots",
+    {
+        "asks_among_the_products": (
+            "among the products",
+            (
+                """        if t + 1 < tiles:
+            next_a = A[row, (t + 1) * 16 + tx]
+            next_b = B[(t + 1) * 16 + ty, col]
+        for p in range(16):
+""",
+                """        for p in range(16):
+            if t + 1 < tiles and p == 12:
+                next_a = A[row, (t + 1) * 16 + tx]
+                next_b = B[(t + 1) * 16 + ty, col]
+""",
+            ),
+        ),
+        "in_float64": ("float64", ("As[slot, ty, p] * Bs", "As[slot, ty, p] * 1.0 * Bs")),
+    },
+)
+
 # ---- ring_places -------------------------------------------------------------------------------------------
 
 PLACES = returning(
@@ -137,6 +159,11 @@ RING = altered(
         ),
         "waits_for_all": ("no better than a shorter one", (ALLOWED, ALLOWED.replace("SLOTS - 2", "0"))),
         "no_epilogue": ("may end while", ("        cp_async_wait(0)\n", "")),
+        "waits_at_the_store": (
+            "stands in an `if`",
+            ("        cp_async_wait(0)\n        if row", "        if row"),
+            ("            C[row, col] = acc", "            cp_async_wait(0)\n            C[row, col] = acc"),
+        ),
         "k_rounded_down": ("The last tile is missing", (LOOP, LOOP.replace("(k + 15) // 16", "k // 16"))),
         "asks_after_the_products": (
             "the wait follows at once, and nothing overlaps",
@@ -155,7 +182,6 @@ RING = altered(
             "does not commit each tile by itself",
             (PROLOGUE_COMMIT, PROLOGUE_COMMIT[4:]),
         ),
-        "prologue_without_commit": ("does not commit each tile by itself", (PROLOGUE_COMMIT, LOOP)),
         "threads_outside_return": (
             "Threads outside C return early",
             (PROLOGUE, "        if row >= m or col >= n:\n            return\n" + PROLOGUE),
@@ -172,14 +198,6 @@ RING = altered(
         "accumulator_anew": (
             "the accumulator starts anew",
             (WAIT, "            acc = float32(0)\n" + WAIT),
-        ),
-        "fetched_twice": (
-            "more than once per block",
-            (
-                FETCH,
-                "            fetch(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, row, col, t + SLOTS - 1, m, n, k)\n"
-                + FETCH,
-            ),
         ),
     },
 )
@@ -246,6 +264,7 @@ GROUPS = altered(
         "rows_for_columns": ("not `GROUP * rows`", ("GROUP * columns", "GROUP * rows")),
         "rows_less_groups": ("what the groups above leave", ("rows - group * GROUP", "rows - group")),
         "one_group": ("where does GROUP come in", (LAST, "return block % rows, block // rows")),
+        "by_the_block": ("counts from block 0", ("within % height", "block % height")),
         "one_number": ("must be two numbers", (LAST, "return group * GROUP + within % height")),
     },
 )

@@ -260,8 +260,8 @@ def _what_orders(trial: Trial) -> str:
         )
     if _counts(trial) and _reads_parts(trial, 0):
         return (
-            "A block adds up before it knows that all parts are there, the first one too. Only the block that "
-            "found `parts - 1` in the count may: when it counts, all others have counted."
+            "A block adds up before it knows that all parts are there, the first one too. Only the block "
+            "that found `parts - 1` in the count may: when it counts, all others have counted."
         )
     if not _first_call(trial, "threadfence") < _first_call(trial, "atomic.add"):
         return (

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gemm_course.checks.core import Refused, call, exercise, factory_of, kernel_of, nothing_yet
+from gemm_course.checks.engines.lessons import no_float64
 from gemm_course.checks.engines.rings import COPIES, RingTrial, T, TileLoop, refuse_wrong_numbers, try_ring
 from lockstep import Finding, place, thread_name
 
@@ -44,6 +45,7 @@ def any_ring(make_ring):
             _check_tiles(trial)
             _check_end(trial)
             _check_constants(trial)
+            no_float64(trial)
     return (
         f"Right for {len(SIZES)} sizes with 2, 3 and 4 slots: one barrier per tile, and SLOTS - 2 tiles may "
         "still be under way when a tile is needed."
@@ -117,7 +119,8 @@ def _cause(trial: RingTrial, slots: int) -> Cause:
     if not waits:
         message = "Nobody waits for the copies: a tile is read before it has come."
         return Cause(message, reads, NOT_COME)
-    if max((given for given in loop.pending if given is not None), default=0) > slots - 2:
+    allowed = slots - 1 if commits[0] < waits[0] else slots - 2
+    if max((given for given in loop.pending if given is not None), default=0) > allowed:
         message = (
             f"`cp_async_wait` lets too many groups go on, so the tile that is needed may be among them: with "
             f"{slots} slots at most SLOTS - 2 = {slots - 2}, where the wait stands before the next commit."
@@ -248,7 +251,16 @@ def _groups(number: int) -> str:
 
 def _check_end(trial: RingTrial) -> None:
     """Check that the kernel waits for all copies before it ends."""
-    if not any(wait.at(0) == "0" for wait in trial.written.calls("cp_async_wait")):
+    written = trial.written
+    guarded = {call.line for branch in written.branches for call in branch.calls("cp_async_wait")}
+    last = [wait.line for wait in written.calls("cp_async_wait") if wait.at(0) == "0"]
+    if last and guarded.issuperset(last) and written.branches[-1].line <= last[-1]:
+        raise Refused(
+            "The numbers are right, but the last `cp_async_wait(0)` stands in an `if`: threads for which it "
+            "does not hold, those outside C too, end while their copies are under way. Let all wait.",
+            f"{trial.line(last[-1])}. {trial.about}.",
+        )
+    if not last:
         raise Refused(
             "The numbers are right, but no `cp_async_wait(0)` comes after the loop: the block may end while "
             "its last copies are under way.",

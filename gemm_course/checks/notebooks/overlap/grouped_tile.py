@@ -9,6 +9,7 @@ SHAPES = (
     (6, 4, 2),
     (5, 3, 2),
     (5, 4, 3),
+    (5, 3, 3),
     (7, 3, 4),
     (6, 5, 1),
     (4, 6, 8),
@@ -38,6 +39,12 @@ def _first_group(block, rows, columns, GROUP):
     group, within = divmod(block, GROUP * columns)
     height = min(GROUP, rows - group * GROUP)
     return within % height, within // height
+
+
+def _by_the_block(block, rows, columns, GROUP):
+    group, within = divmod(block, GROUP * columns)
+    height = min(GROUP, rows - group * GROUP)
+    return group * GROUP + block % height, within // height
 
 
 def _column_first(block, rows, columns, GROUP):
@@ -80,6 +87,11 @@ SLIPS = (
     Slip(
         "Every group begins at row 0. Group g begins at row `g * GROUP`.",
         _first_group,
+    ),
+    Slip(
+        "`block % height` counts from block 0. In a lower last group the blocks before it need not be a "
+        "multiple of its height: take the number within the group, `within % height`.",
+        _by_the_block,
     ),
     Slip("That is right up to the order: first the row, then the column.", _column_first),
     Slip(

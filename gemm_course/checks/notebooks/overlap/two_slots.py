@@ -1,6 +1,7 @@
 """Checks ``two_slots``: the next tiles are fetched during the products, then stored into the other slot."""
 
 from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet
+from gemm_course.checks.engines.lessons import no_float64
 from gemm_course.checks.engines.rings import RingTrial, T, TileLoop, refuse_wrong_numbers, try_ring
 from lockstep import Finding
 
@@ -30,6 +31,7 @@ def two_slots(kernel):
     _check_loads(trials[0])
     _check_order(trials[0])
     _check_barriers(trials[0])
+    no_float64(trials[0])
     return (
         f"Right for {len(SIZES)} sizes: one barrier per tile, and {T} multiply-adds between asking for an "
         "element and needing it."
@@ -118,6 +120,7 @@ def _check_order(trial: RingTrial) -> None:
     loop = TileLoop(trial)
     inside = loop.loop.lines
     reads = trial.accesses("load")["line"].max()
+    products = next((each.lines for each in loop.loop.loops if reads in each.lines and each != loop.loop), ())
     loads = [line for name in "AB" for line in trial.accesses("load", name)["line"] if line in inside]
     stores = [line for line in trial.accesses("store")["line"] if line in inside]
     if loads and max(loads) > reads:
@@ -125,6 +128,13 @@ def _check_order(trial: RingTrial) -> None:
             "The numbers are right, but the next tile is loaded after this one has been multiplied, so "
             "nothing hides the wait for it. Load it before the loop over p.",
             f"{trial.line(int(max(loads)))}. {trial.about}.",
+        )
+    between = sorted(set(loads).intersection(products))
+    if between:
+        raise Refused(
+            "The numbers are right, but the next tile is asked for among the products: fewer are left "
+            "to hide the wait. Load it before the loop over p.",
+            f"{trial.line(int(between[0]))}. {trial.about}.",
         )
     if stores and min(stores) < reads:
         raise Refused(
