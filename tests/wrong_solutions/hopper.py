@@ -139,11 +139,6 @@ PRODUCER = altered(
             (WAIT, EXPECT),
             (f"{EXPECT}\n        tma", f"{WAIT}\n        tma"),
         ),
-        "never_flipped_by_remainder": (
-            "the parity must change each time `slot` goes back",
-            ("        slot += 1\n        if slot == slots:\n", "        slot = (slot + 1) % slots\n"),
-            ("            slot, parity = 0, parity ^ 1\n", ""),
-        ),
         "expects_each_box": (
             "bytes of both boxes in one call",
             (EXPECT, EXPECT.replace("2 * 64 * 64 * 2", "64 * 64 * 2")),
@@ -153,6 +148,14 @@ PRODUCER = altered(
             "stands before the loop",
             (f"        {EXPECT}\n", ""),
             ("    for step in range(steps):\n", f"    {EXPECT}\n    for step in range(steps):\n"),
+        ),
+        "waits_until_it_has_come": (
+            "one tile is under way",
+            (LOAD_B, LOAD_B + "\n        mbarrier_wait(full, slot, parity)"),
+        ),
+        "waits_until_it_is_read": (
+            "does not fill the ring",
+            (LOAD_B, LOAD_B + "\n        mbarrier_wait(empty, slot, parity)"),
         ),
         "waits_last": (
             "The wait comes after the copies",
@@ -235,6 +238,19 @@ CONSUMER = altered(
         "slot_before_by_minus_one": (
             "the memory before `empty`",
             (ARRIVE, "mbarrier_arrive(empty, slot - 1)"),
+        ),
+        "last_slot_never_given_back": (
+            "that is never given back",
+            (ARRIVE, "mbarrier_arrive(empty, slot - 1)"),
+            ("lane == 0 and step > 0", "lane == 0 and slot > 0"),
+        ),
+        "one_thread_gives_back": (
+            "one thread of the whole block",
+            ("lane == 0 and step > 0", "cuda.threadIdx.x == 0 and step > 0"),
+        ),
+        "this_slot_from_step_1": (
+            "leaves the last group running",
+            (ARRIVE, "mbarrier_arrive(empty, slot)"),
         ),
         "given_back_in_step_0": (
             "In step 0 there is no step before",

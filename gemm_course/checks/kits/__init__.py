@@ -7,7 +7,7 @@ from .fetch_frame import around
 from .rings_on_trial import RINGS
 from .spilling_strip import make_strip
 from .suspects import SUSPECTS, document_002
-from .two_roles import given_consumer, given_producer, late_consumer, two_roles
+from .two_roles import given_consumer, given_producer, late_consumer, patient_consumer, two_roles
 from .warp_parts import thread_tile_parts
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "make_copies",
     "make_fetch",
     "make_strip",
+    "patient_consumer",
     "thread_tile_parts",
     "two_roles",
 ]

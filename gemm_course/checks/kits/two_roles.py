@@ -94,6 +94,14 @@ def given_consumer(full, empty, As, Bs, acc, lane, steps, slots):
 
 
 @cuda.jit(device=True)
+def patient_consumer(full, empty, As, Bs, acc, lane, steps, slots):
+    """The same, but nothing is multiplied before every slot is full. Needs as many steps as slots."""
+    for slot in range(slots):
+        mbarrier_wait(full, slot, 0)
+    given_consumer(full, empty, As, Bs, acc, lane, steps, slots)
+
+
+@cuda.jit(device=True)
 def late_consumer(full, empty, As, Bs, acc, lane, steps, slots):
     """The same, with one group of products left running: a slot is given back one step later."""
     slot, parity, before = 0, 0, 0

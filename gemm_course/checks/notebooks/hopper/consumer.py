@@ -9,6 +9,10 @@ from gemm_course.checks.notebooks.hopper.roles import Product, Role, box, hold, 
 from lockstep import Finding
 
 PARAMETERS = ("full", "empty", "As", "Bs", "acc", "lane", "steps", "slots")
+_EARLY = (
+    "`wgmma_wait(1)` leaves the last group running. What is complete is the step before: give back its slot, "
+    "not this one's, and wait for all after the loop."
+)
 # One wgmma takes 16 steps along k.
 DEPTH = 16
 
@@ -89,12 +93,21 @@ def _of_arrivals(role: Role, message: str) -> str:
         )
     if arrivals[0].at(0) == "full":
         return "The consumers arrive at `full`. They give a slot back at `empty`."
-    wait, freed = role.of("wgmma_wait")[0], arrivals[0]
-    if (
-        wait.at(0) == "1"
-        and freed.at(1) != role.of("mbarrier_wait")[0].at(1)
-        and "step" not in role.conditions()
-    ):
+    freed, slot = arrivals[0], role.of("mbarrier_wait")[0].at(1)
+    if "empty[" in message and "needs 3 arrivals" in message:
+        return (
+            "`empty` was initialised for 4 arrivals, one per warp, and one thread of the whole block "
+            "arrives. Lane 0 of each warp must: `lane == 0`."
+        )
+    pending = role.of("wgmma_wait")[0].at(0)
+    if _gives_back_early(role, pending):
+        return _EARLY
+    if freed.at(1) == f"{slot} - 1" and f"{slot} > 0" in role.conditions():
+        return (
+            f"Where `{slot}` is 0, the step before was in the last slot, and that is never given back. Keep "
+            "the number of the slot before in a variable."
+        )
+    if pending == "1" and freed.at(1) != slot and "step" not in role.conditions():
         return (
             "In step 0 there is no step before: nothing can be given back yet, only from step 1 on. The very "
             "last slot need not be given back at all."
@@ -119,11 +132,6 @@ def _of_the_ring(role: Role, message: str, finding: Finding | None) -> str:
         )
     of_read = "which warp" in message or "which an operation" in message
     if "adds to acc" in message or "products are still being added" in message:
-        if _gives_back_early(role, first_wait.at(0)):
-            return (
-                "`wgmma_wait(1)` leaves the last group running. What is complete is the step before: give "
-                "back its slot, not this one's, and wait for all after the loop."
-            )
         return "After the loop products may still be running: `wgmma_wait(0)` there."
     if "wgmma read" in message:
         return (

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from gemm_course.checks.core import device_function_of, exercise
-from gemm_course.checks.kits import given_consumer, two_roles
+from gemm_course.checks.core import Refused, device_function_of, exercise
+from gemm_course.checks.kits import given_consumer, patient_consumer, two_roles
 from gemm_course.checks.notebooks.hopper.roles import BOX_BYTES, Product, Role, box, hold, tiles_of
 from lockstep import Finding
 
@@ -33,10 +33,33 @@ def producer(produce):
     role = Role(function, lambda slots, mine: two_roles(slots, mine, given_consumer))
     role.check_begun(("mbarrier_", "tma_"))
     hold(role, _explain, LIKELY, OTHERWISE)
+    _check_that_it_runs_ahead(role)
     return (
         "Right with 2, 3 and 4 slots, with more steps than slots and with fewer, and where k ends in the "
         "middle of a box. One thread of yours keeps 128 others supplied."
     )
+
+
+def _check_that_it_runs_ahead(role: Role) -> None:
+    """Refuse a producer that waits for a tile to come, or to be read, before it asks for the next."""
+    for wait in role.of("mbarrier_wait"):
+        if wait.at(0) == "full" and role.in_a_loop(wait):
+            raise Refused(
+                "The numbers are right, but you wait at `full` until the tile has come, and only then ask "
+                "for the next one: one tile is under way, however many slots there are. `full` is for "
+                "consumers; ask, and go on.",
+                wait.where + ".",
+            )
+    patient = Role(role.function, lambda slots, mine: two_roles(slots, mine, patient_consumer))
+    try:
+        patient.launch(3, 64, 64, 320)
+    except Refused:
+        raise Refused(
+            "The numbers are right, but the producer does not fill the ring: it waits for a tile to be read "
+            "before it asks for the next one. With consumers that begin when all 3 slots are full, both "
+            "stand still. Wait for the slot that is to be filled, not for the one that was.",
+            role.of("mbarrier_wait")[-1].where + ".",
+        ) from None
 
 
 def _bytes_announced(role: Role) -> int | None:
