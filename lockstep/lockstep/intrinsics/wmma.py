@@ -178,6 +178,7 @@ def wmma_store(typing_context, array, index, acc, layout):
 
 # ---- emulation ----
 
+_START_BYTES = 32  # A matrix in memory must start at a multiple of this, by the CUDA C++ manual.
 _LANE = np.arange(32)
 # Each lane loads a row of 8 elements, which starts here in the tile.
 _ROWS, _COLUMNS = _LANE % 16, _LANE // 16 * 8
@@ -206,6 +207,7 @@ def _checked_place(machine, name, array, index, *dtypes) -> tuple:
     warps.require_shared(name, array, *dtypes)
     warps.require_place(name, array, index)
     warps.require_uniform(machine, name, "positions", *index)
+    machine.check_start(machine.site, array, index, _START_BYTES // array.dtype.itemsize, "a fragment")
     return index
 
 

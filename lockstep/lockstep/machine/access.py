@@ -394,7 +394,27 @@ class MemoryAccess:
             "dynamic_local_index", site, array, self.unit.mask, None, lambda element, who: sentence
         )
 
-    def _check_alignment(self, site, array, pattern, offset, mask, width):
+    def check_start(self, site, array: DeviceArray, index: tuple, width: int, what: str):
+        """Report lanes whose index is no multiple of ``width`` elements. ``what`` begins there: "a fragment".
+
+        For starts that CUDA's manual restricts and the hardware does not.
+        """
+        if type(array) is ChosenArray:
+            return self.each_choice(array, lambda each: self.check_start(site, each, index, width, what))
+        pattern, offset, mask = self._locate(site, array, index, 1, "reads")
+        wanted = width * array.dtype.itemsize
+
+        def sentence(element, who):
+            return (
+                f"{who} names {place(array.name, element)} as the start of {what}. CUDA's manual wants it at "
+                f"a multiple of {wanted} bytes."
+            )
+
+        self._check_alignment(
+            site, array, ZERO if pattern is None else pattern, offset, mask, width, sentence
+        )
+
+    def _check_alignment(self, site, array, pattern, offset, mask, width, sentence=None):
         first = offset + array.storage.origin // array.dtype.itemsize
         even = pattern.remember(("aligned", width), lambda: not (pattern.array % width).any())
         if even and first % width == 0:
@@ -406,13 +426,14 @@ class MemoryAccess:
             return
         bits = width * array.dtype.itemsize * 8
 
-        def sentence(element, who):
+        def misaligned(element, who):
             return (
                 f"{who} accesses {bits} bits at {place(array.name, element)}, which is not at a multiple of "
                 f"{bits // 8} bytes: a GPU would stop the kernel with 'misaligned address'."
             )
 
-        self.reporter.cells("misaligned_access", site, array, culprits, pattern, offset, sentence)
+        told = sentence or misaligned
+        self.reporter.cells("misaligned_access", site, array, culprits, pattern, offset, told)
 
     # ---- what may be wrong with an access ----
 

@@ -375,6 +375,22 @@ def test_misaligned_rows_are_found(width):
     assert found(kernel, random_float16(16, 16))["misaligned_access"].array == "tile"
 
 
+@pytest.mark.parametrize(
+    ("at", "is_found"), [((0, 8), True), ((1, 0), True), ((2, 0), False), ((0, 0), False)]
+)
+def test_a_fragment_that_starts_at_a_multiple_of_16_bytes_only_is_found(at, is_found):
+    @cuda.jit
+    def kernel(source):
+        tile = cuda.shared.array((32, 24), float16)
+        a = cuda.local.array(16, float16)
+        for i in range(cuda.threadIdx.x, 32 * 24, 32):
+            tile[i // 24, i % 24] = source[i // 24, i % 24]
+        cuda.syncwarp()
+        wmma_load_a(a, tile, at, ROW_MAJOR)
+
+    assert ("misaligned_access" in found(kernel, random_float16(32, 24))) == is_found
+
+
 def test_an_uninitialised_fragment_is_found():
     @cuda.jit
     def kernel(out):
