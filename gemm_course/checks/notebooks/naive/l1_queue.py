@@ -161,8 +161,7 @@ def _words(addresses: list[int]) -> list[int]:
     difference=_difference,
     otherwise=_otherwise,
     passed=f"Right for {len(REQUESTS)} requests, as the emulator counts wavefronts: rows and columns, padded "
-    "rows, broadcasts, in any order. Keep the function: the same rule returns in notebook "
-    "[[shared_memory_tiles.ipynb]].",
+    "rows, broadcasts, in any order. The same rule returns in notebook [[shared_memory_tiles.ipynb]].",
 )
 def l1_queue(addresses):
     """wavefronts(addresses) -> deliveries of L1 for 32 byte addresses of floats; equal floats count once."""
