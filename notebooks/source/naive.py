@@ -2,7 +2,7 @@
 # # [[naive.ipynb]] · How fast can this kernel be?
 #
 # Here one kernel multiplies the same two matrices four times, one thread per element of C. Only the *shape*
-# of its blocks changes: rows × columns of C. Run it.
+# of its blocks changes: rows × columns of C, `BM` × `BN` in the code. Run it.
 
 # %%
 import numpy as np
@@ -20,8 +20,8 @@ for rows, columns in ((8, 32), (32, 32), (4, 64), (16, 16)):
 
 # %% [markdown]
 # Four times the same work. Yet on an H200, with matrices of 4096 × 4096, **one of the four is 6.6 times as
-# fast as another.** Which is the fastest, which the slowest? Write your guess in place of the dots. An hour
-# from now you compute all four speeds with a pencil.
+# fast as another.** Which is the fastest, which the slowest? Write your guess in place of the dots. Three
+# quarters of an hour from now you compute all four speeds with a pencil.
 
 # %%
 guess = {"fastest": ..., "slowest": ...}
@@ -39,6 +39,8 @@ see.my_bet("naive", tflops=...)
 
 # %% [markdown]
 # ## Can you write it?
+#
+# To tell how fast a kernel can be, you have to know what it does in each step. So write it first.
 #
 # A thread computes one element: a row of A times a column of B. Libraries offer a little more, $C
 # \leftarrow \alpha A B + \beta C$, so that a product can be scaled, and added to what C holds. Whoever
@@ -82,8 +84,8 @@ check.naive(naive)
 
 # %% [markdown]
 # The course's kernel of this notebook is `naive_uncoalesced`, v00 of document 004. (The *documents* are
-# five texts that the course started from.) It has `while` and `u32` for the compiler's sake. Compare it
-# with yours.
+# five texts that the course started from.) It has `while` in place of `for`, and `u32`, whole numbers of 32
+# bits. Both help the compiler, which makes the machine code. Compare it with yours.
 
 # %% tags=["listing"]
 see.fold(see.source("naive_uncoalesced"), first="Write the exercise first, then open this.")
@@ -113,9 +115,12 @@ np.abs(run(naive[(3, 2), (32, 32)], A, B).C - A @ B).max()
 # %%
 see.multiply("naive_uncoalesced")
 
+# %% [markdown] tags=["thought"]
+# 32 numbers of A, one below the other, and one number of B, the same for all.
+
 # %% [markdown]
-# **What we know now:** in each step along k a warp reads 32 numbers of A, one below the other, and one
-# number of B.
+# **What we now know:** one thread makes one element, with one loop along k. What does a step of that loop
+# cost?
 #
 # ## What does a warp ask memory for?
 #
@@ -127,7 +132,7 @@ see.predict("naive.moved")
 
 # %% [markdown]
 # And how many sectors does the load of B touch? And the store of C? Write both numbers down. Then follow
-# the lanes, four at a time. (The hardware takes all 32 together; this matrix is 256 columns wide.)
+# the lanes, four at a time.
 
 # %%
 see.fold(lambda: see.warp_and_memory("naive_uncoalesced", blocks=False))
@@ -163,7 +168,7 @@ see.warp_and_memory(naive)
 ### END SOLUTION
 
 # %% [markdown]
-# **What we know now:** lanes one below the other touch a sector each. Lanes that want the same float, or
+# **What we now know:** lanes one below the other touch a sector each. Lanes that want the same float, or
 # neighbours in a row, share sectors.
 #
 # ## Do sectors tell the time?
@@ -179,8 +184,9 @@ see.predict("naive.padding")
 # So something else takes the time. All loads go through **L1**, the cache of an SM. It works on lines of
 # 128 bytes, 32 floats. Call a float's position in its line its **place**, 0 to 31.
 #
-# In a clock, L1 takes one float from each of the 32 places, from any line, and hands it to all lanes that
-# want it. That is a **wavefront**. Floats at the same place of different lines have to queue.
+# In one clock L1 makes one delivery: at most one float from each place. The floats may lie in different
+# lines, and each goes to all lanes that want it. Such a delivery is a **wavefront**. Two floats at the same
+# place of different lines need two: they queue.
 #
 # The picture shows such a queue. At the top are the lines of memory that a warp touches, below them the 32
 # places. Move the padding. Before you choose 8 and 24: how long will the longest queue be? Then set the
@@ -196,8 +202,8 @@ see.queue()
 
 # %% [markdown]
 # That explains most of the experiment: 32 + 1 wavefronts for A and B became 16 + 1, and 33 / 17 is 1.9
-# where 1.8 times was measured. (A sector that was read once stays in L1 for a while: there it is found in
-# 99 % of the cases. But it still has to be delivered.)
+# where 1.8 times was measured. The sectors rarely come from afar: in 99 % of the cases an earlier request
+# has brought them into L1. But their floats still have to be delivered.
 #
 # ### Exercise [[l1_queue]] · The queue
 # *core · medium · the same rule returns with shared memory · 8 minutes*
@@ -228,7 +234,7 @@ def wavefronts(addresses):
 check.l1_queue(wavefronts)
 
 # %% [markdown]
-# **What we know now:** sectors tell what is touched. The work of L1 is counted in wavefronts: the longest
+# **What we now know:** sectors tell what is touched. The work of L1 is counted in wavefronts: the longest
 # queue at a place.
 #
 # *A good place for a pause. About 25 minutes are left.*
@@ -303,17 +309,14 @@ guess
 # (Measure one kernel twice, and the two speeds differ by 1 or 2 %. That is **noise**. In this course a
 # difference of that size means nothing, unless the text says so.)
 #
-# **What we know now:** this kernel runs as fast as L1 can deliver: 16.7 TFLOPS, divided by the wavefronts
+# **What we now know:** this kernel runs as fast as L1 can deliver: 16.7 TFLOPS, divided by the wavefronts
 # of a step.
-
-# %% [markdown] id="side-row_lengths"
-# Side trip, 25 minutes: 16 floats of padding nearly doubled the speed. [Which padding is
-# best?](row_lengths.ipynb) It leads back to this line.
 
 # %% [markdown]
 # ## What does a `0.0` cost?
 #
-# This is the matrix multiplication that Numba's manual shows. x counts rows in it, as in yours.
+# Arithmetic has a roof as well: 67 TFLOPS with float32. One number in the code can lower it. This is the
+# matrix multiplication that Numba's manual shows. x counts rows in it, as in yours.
 
 
 # %%
@@ -344,8 +347,8 @@ see.predict("naive.float64")
 see.fold(report.arithmetic, first="Choose your answer first, then open this.")
 
 # %% [markdown]
-# An H200 computes float64 at half the speed of float32, many other GPUs at a 64th. In this kernel the
-# arithmetic waits for L1 anyway. In later kernels it does not.
+# An H200 computes float64 at half the speed of float32, many other GPUs at a 64th. In this kernel L1's roof
+# lies lower still. In later kernels it does not.
 #
 # ### Exercise [[no_float64]] · Repair the manual
 # *core · easy · 4 minutes*
@@ -377,12 +380,12 @@ def matmul(A, B, C):
 check.no_float64(matmul)
 
 # %% [markdown]
-# **What we know now:** one number without a type turns every sum into float64, and no result shows it.
+# **What we now know:** one number without a type turns every sum into float64, and no result shows it.
 #
 # ## What stops it now?
 #
-# The pencil says L1. Does the hardware agree? NVIDIA's profiler, Nsight Compute, watched the kernel on an
-# H200, in blocks of 32 × 32. L1 was busy in 99 % of the clocks.
+# The pencil says L1. Does the hardware agree? Nsight Compute is NVIDIA's **profiler**: it counts in how many
+# clocks each part of a GPU works. On an H200, with blocks of 32 × 32, L1 was busy in 99 % of the clocks.
 
 # %%
 see.predict("naive.busy")
@@ -418,3 +421,7 @@ see.my_ladder()
 
 # %%
 see.quiz("naive")
+
+# %% [markdown] id="side-row_lengths"
+# Side trip, 25 minutes: 16 floats of padding nearly doubled the speed. [Which padding is
+# best?](row_lengths.ipynb) It leads back to this line.

@@ -43,9 +43,9 @@ def addresses(extra):
 {extra: wavefronts(addresses(extra)) + 1 for extra in (*range(9), 16, 32, 64) if addresses(extra)}
 
 # %% [markdown]
-# **Your hunt.** Which paddings up to 8 does the rule call best? Which of them is fastest on the H200? Which
-# two, of all but 0, change nothing? Choose one padding after the other, and set *speed of* to *all lengths*
-# last. (Leave the block alone for now.)
+# **Your hunt.** The rule calls four paddings best. Which of them is fastest on the H200? Which two, of all
+# but 0, change nothing? Choose one padding after the other, and set *speed of* to *all lengths* last. (Leave
+# the block alone for now.)
 
 # %%
 see.row_lengths("naive_uncoalesced")
@@ -56,7 +56,7 @@ see.row_lengths("naive_uncoalesced")
 # the places stay.
 
 # %% [markdown]
-# **What we know now:** multiples of 32 floats are the worst length for a warp that reads down a column, and
+# **What we now know:** multiples of 32 floats are the worst length for a warp that reads down a column, and
 # 4096 is one of them.
 #
 # ## Where does the rule end?
@@ -81,16 +81,12 @@ tflops = {"32 × 32": 1.62, "16 × 16": 2.70, "4 × 64": 5.04, "2 × 128": 5.89}
 # you open this.
 
 # %% [markdown] tags=["thought"]
-# They follow the rows of a warp: 10, 6, 3 and 3 clocks for 32, 16, 4 and 2 rows. That is 2 clocks, and
-# about a quarter of a clock for each row.
-#
-# L1 has a second limit. Before it delivers, it looks up the lines that are asked for, [four in a
-# clock](https://forums.developer.nvidia.com/t/pascal-l1-cache/49571/14). 32 rows are 32 lines: 8 clocks. So
-# where fewer than eight floats share a place, the lines take longer than the queue. A forecast from one
-# limit is a roof, and another roof may lie below it.
+# They follow the rows of a warp: 10, 6, 3 and 3 clocks for 32, 16, 4 and 2 rows. Each row that it reads is
+# a line of its own. With as many wavefronts, more lines take more clocks. A forecast from one limit is a
+# roof, and another roof may lie below it.
 
 # %% [markdown]
-# **What we know now:** padding shortens the queue, but the lines stay. To touch fewer lines, a warp needs
+# **What we now know:** padding shortens the queue, but the lines stay. To touch fewer lines, a warp needs
 # fewer rows.
 #
 # ## Which length suits a warp that reads along a row?
