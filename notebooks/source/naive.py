@@ -29,10 +29,9 @@ guess = {"fastest": ..., "slowest": ...}
 # %% [markdown]
 # *Time: about 40 minutes to read, 30 for the exercises; a pause is marked.*
 #
-# And a bet for [your ladder](glossary.md#ladder), the picture at the end of each notebook: it has a place
-# for every kernel that you build. Speed is counted in TFLOPS, 10¹² additions or multiplications per second.
-# An H200 can compute 67 TFLOPS, and cuBLAS, NVIDIA's own library, reaches 51. How many will this kernel
-# reach, with blocks of 32 × 32? Write a number in place of the dots.
+# And a bet for [your ladder](glossary.md#ladder). Speed is counted in TFLOPS, 10¹² additions or
+# multiplications per second. An H200 can compute 67 TFLOPS, and cuBLAS, NVIDIA's own library, reaches 51. How
+# many will this kernel reach, with blocks of 32 × 32? Write a number in place of the dots.
 
 # %%
 see.my_bet("naive", tflops=...)
@@ -40,16 +39,15 @@ see.my_bet("naive", tflops=...)
 # %% [markdown]
 # ## Can you write it?
 #
-# To tell how fast a kernel can be, you have to know what it does in each step. So write it first.
+# First the kernel itself, to know what it does in each step.
 #
 # A thread computes one element: a row of A times a column of B. Libraries offer a little more, $C
-# \leftarrow \alpha A B + \beta C$, so that a product can be scaled, and added to what C holds. Whoever
-# calls the kernel chooses α and β.
+# \leftarrow \alpha A B + \beta C$. Whoever calls the kernel chooses α and β.
 #
 # - With `beta = 0`, C must not even be *read*: there may be anything in it, and $0 \cdot \mathrm{NaN}$ is
 #   `NaN`.
 # - `cuda.grid(2)` gives x first. In notebook [[welcome.ipynb]] x counted columns. Here it counts **rows**.
-#   We choose that on purpose. Notebook [[coalesced.ipynb]] asks what it costs.
+#   Notebook [[coalesced.ipynb]] asks what that costs.
 #
 # ### Exercise [[naive]] · One thread, one element
 # *core · medium · everything builds on it · 12 minutes*
@@ -287,7 +285,7 @@ def wavefronts_of(rows, columns):
 }
 
 # %% [markdown]
-# Your forecasts stand there. Your guess was:
+# Your guess was:
 
 # %%
 guess
@@ -306,8 +304,8 @@ guess
 # None is off by more than 2 %. And 33 / 5 is the 6.6 of the opening.
 
 # %% [markdown]
-# (Measure one kernel twice, and the two speeds differ by 1 or 2 %. That is **noise**. In this course a
-# difference of that size means nothing, unless the text says so.)
+# (Measure one kernel twice, and the two speeds differ by 1 or 2 %. That is **noise**: such a difference means
+# nothing, unless the text says so.)
 #
 # **What we now know:** this kernel runs as fast as L1 can deliver: 16.7 TFLOPS, divided by the wavefronts
 # of a step.

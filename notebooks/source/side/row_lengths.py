@@ -53,11 +53,11 @@ see.row_lengths("naive_uncoalesced")
 # %% [markdown] tags=["thought"]
 # By the rule 1, 3, 5 and 7 are best: each float has a place of its own, 1 + 1 wavefronts. **One float** is
 # fastest, 1.6 TFLOPS, 3.3 times as fast as none. 32 and 64 change nothing: rows move by whole lines, and
-# the places stay.
+# the places stay. So multiples of 32 floats are the worst length for a warp that reads down a column, and
+# 4096 is one of them.
 
 # %% [markdown]
-# **What we now know:** multiples of 32 floats are the worst length for a warp that reads down a column, and
-# 4096 is one of them.
+# **What we now know:** the length of a row decides how long the queue at a place is.
 #
 # ## Where does the rule end?
 #
@@ -83,11 +83,10 @@ tflops = {"32 × 32": 1.62, "16 × 16": 2.70, "4 × 64": 5.04, "2 × 128": 5.89}
 # %% [markdown] tags=["thought"]
 # They follow the rows of a warp: 10, 6, 3 and 3 clocks for 32, 16, 4 and 2 rows. Each row that it reads is
 # a line of its own. With as many wavefronts, more lines take more clocks. A forecast from one limit is a
-# roof, and another roof may lie below it.
+# roof, and another roof may lie below it. Padding shortens the queue, but the lines stay.
 
 # %% [markdown]
-# **What we now know:** padding shortens the queue, but the lines stay. To touch fewer lines, a warp needs
-# fewer rows.
+# **What we now know:** L1's queue is not the only thing that can take a kernel's clocks.
 #
 # ## Which length suits a warp that reads along a row?
 #
