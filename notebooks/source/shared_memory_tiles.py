@@ -54,8 +54,8 @@ see.my_bet("shared_memory_tiles", tflops=...)
 # The threads of a block can share arrays, in the **shared memory** of their SM. Such an array ends with its
 # block, and nobody clears it when a block begins.
 #
-# A block's rows of A and columns of B are too large for it. So they are cut into **tiles**, and the block
-# takes one pair of tiles after the other. Every thread brings one element of each.
+# A block's rows of A and columns of B are too large for shared memory. So they are cut into **tiles**, and
+# the block takes one pair of tiles after the other. Every thread brings one element of each.
 #
 # Document 002 shows it with matrices of 4 × 4 and tiles of 2 × 2, so with 4 blocks of 2 × 2 threads. Step
 # through one block. Then go back to the first step, and be another thread. `As` and `Bs` are the tiles, s for
@@ -92,7 +92,7 @@ check.first_loads(loads)
 # can be read after it.
 #
 # `cuda.shared.array(shape, dtype)` declares a shared array; a block may have 48 KB of them. The shape must be
-# known when the kernel is compiled. Numba refuses this kernel, for T comes only with the launch:
+# known when the compiler translates the kernel. Numba refuses this one, for T comes only with the launch:
 #
 # ```python
 # @cuda.jit
@@ -293,9 +293,6 @@ see.race(make_tiled)
 # `penny_xu_tile` with tiles of 32 × 32 reaches **8.2 TFLOPS** on an H200. So a 32nd of the loads makes it 1.6
 # times as fast. How far was your bet?
 #
-# A step still takes two wavefronts, one for each element that it reads. Which roof follows from that, by the
-# rule of notebook [[naive.ipynb]]? And how far below it are 8.2 TFLOPS?
-#
 # Count once more: the requests of all warps for loads from global memory, and for reads of shared memory. Put
 # the call in place of `None`. Then yours stands behind the kernel of notebook [[coalesced.ipynb]].
 
@@ -315,6 +312,10 @@ mine = run(make_tiled(32)[(4, 4), (32, 32)], A, B, backend="emulator").report
 # %%
 see.predict("shared_memory_tiles.waits")
 
+# %% [markdown]
+# The picture shows what a warp spends its time on. Waits below 10 % have only a name there: a *busy unit* is
+# still at work on earlier instructions, and a *fixed delay* is the few clocks that a result takes.
+
 # %%
 see.fold(
     lambda: see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile"),
@@ -323,20 +324,34 @@ see.fold(
 
 # %% [markdown]
 # The reads have only moved, and not even far. **Shared memory and L1 are the same memory**: each SM of an
-# H200 has 256 KB of it, and a part serves as L1. Together they serve one wavefront per clock. A multiply-add
-# of a warp needs two, so there is at most one every two clocks. An SM could do four in every clock.
+# H200 has 256 KB of it, and a part serves as L1. Together they serve one wavefront per clock, while the SM
+# could do the multiply-adds of four warps. So the roof is again 16.7 TFLOPS / wavefronts per step.
 #
-# Two wavefronts per step make a roof of 8.4 TFLOPS, and 8.2 are 98 % of it. Yet the profiler finds L1 and
-# shared memory busy for 80 % of the clocks only. So fewer wavefronts ran than you wrote: the compiler has
-# saved a quarter of the reads. Notebook [[thread_tiles_1d.ipynb]] shows how.
-#
-# **What we now know:** tiles save loads from global memory. They do not save a single read by a thread.
+# How many wavefronts are in a step of yours? It reads two elements. Besides, every 32 steps each thread fills
+# its places in two tiles, by two loads and two stores. All of these take one wavefront each.
 
-# %% [markdown] id="side-kernels_on_trial"
-# Side trip, 25 minutes: four kernels with one fault each, and a riddle about L2. [Which shape gives a wrong
-# kernel away?](kernels_on_trial.ipynb) It leads back to this line.
+# %% id="own-roof"
+### BEGIN SOLUTION
+per_step = 2 + 4 / 32
+### STUB
+# per_step = None  # your code: the reads of a step, and its part of the loads and stores
+### END SOLUTION
+16.7 / per_step if per_step else None
 
 # %% [markdown]
+# Compare your roof with the 8.2 TFLOPS that were measured. What must have happened?
+
+# %% [markdown] tags=["thought"]
+# With 2 + 4/32 = 2.125 wavefronts the roof is 7.9 TFLOPS, and the kernel is above it. No kernel beats a roof.
+# **So fewer wavefronts ran than you wrote.** The hardware counted 1.5 per step for the reads, not 2.
+#
+# A second way to see it: 1.5 + 4/32 wavefronts at 8.2 TFLOPS make 1.63 · 8.2 / 16.7 = 80 %. And in the
+# picture above, L1 and shared memory are busy in 80 % of the clocks.
+
+# %% [markdown]
+# **What we now know:** tiles save loads from global memory. As you write it, they do not save a single read
+# by a thread.
+#
 # ## Must a tile be square?
 #
 # A block may compute BM × BN elements of C, from a BM × BK tile of A and a BK × BN tile of B. Then a tile
@@ -388,22 +403,28 @@ see.fold(see.source("block_tiled"), first="Write the exercise first, then open t
 
 # %% [markdown]
 # Now the tile is yours. `block_tiled` takes only tiles that its threads share evenly: BK is a multiple of
-# BM and of BN. With 32 × 32 × 32 it reaches 8.5 TFLOPS. **Find a faster one: try BM 16, and more BK.** Does
-# it load less from global memory? And watch *shared loads per multiply-add*, as they are written: which
-# tile makes them fewer?
+# BM and of BN. With 32 × 32 × 32 it reaches 8.5 TFLOPS. Of 181 tiles that were measured, two reach 9. **Find
+# one of them.** Does it load less from global memory? And watch *shared loads per multiply-add*, as they are
+# written: which tile makes them fewer? (A *warp-wide FMA* is a multiply-add of 32 lanes. Registers, what an
+# SM holds, and FLOP per byte are for later.)
 
 # %%
 see.tiles("block_tiled", tiles={"BM": 32, "BN": 32, "BK": 32}, tells_best=False)
 
 # %% [markdown] tags=["thought"]
-# Some are faster, by a few percent: 16 × 32 × 64 reaches 9.0 TFLOPS, and the best of 181 reaches 9.1. Both
-# load *more* from global memory than 32 × 32 × 32. Shared loads are written **twice per multiply-add,
-# whatever you choose**: one element of As and one of Bs. (The roof of 8.4 is that of the source as well.)
+# 16 × 32 × 64 reaches 9.0 TFLOPS, and 32 × 16 × 128 reaches 9.1. Both load *more* from global memory than
+# 32 × 32 × 32. Shared loads are written **twice per multiply-add, whatever you choose**: one element of As
+# and one of Bs. (Two wavefronts alone would allow 8.4 TFLOPS. Here, too, fewer ran than were written.)
 
 # %% [markdown]
-# **What we now know:** a block can fetch tiles of many shapes. But no shape changes what a thread reads for
-# one multiply-add.
-#
+# **What we now know:** a block can fetch tiles of many shapes. But no shape changes what you write a thread
+# to read for one multiply-add.
+
+# %% [markdown] id="side-kernels_on_trial"
+# Side trip, 25 minutes: four kernels with one fault each, and a riddle about L2. [Which shape gives a wrong
+# kernel away?](kernels_on_trial.ipynb) It leads back to this line.
+
+# %% [markdown]
 # ## What else is a tile good for?
 #
 # Transpose a matrix without a tile, and either its loads or its stores go down a column: 32 sectors per
@@ -459,12 +480,12 @@ check.transpose(make_transpose)
 # %% [markdown] tags=["thought"]
 # - **I made** a kernel whose blocks fetch each element once, into shared memory, for 32 threads to use.
 # - **It reached** 8.2 TFLOPS on an H200, in the form of `penny_xu_tile`. Without tiles it was 5.2.
-# - **What stops it now:** the busiest part is L1 and shared memory, 80 % of the clocks, with two reads for
-#   every multiply-add. Notebook [[thread_tiles_1d.ipynb]] takes reads away, and looks whether it pays.
+# - **What stops it now:** the busiest part is L1 and shared memory, 80 % of the clocks. You wrote two reads
+#   for every multiply-add. Notebook [[thread_tiles_1d.ipynb]] takes reads away, and looks whether it pays.
 
 # %% [markdown]
-# In your ladder, look at the wavefronts. As you wrote it, a multiply-add reads 2. Measured were 1.5. Who
-# saves the rest? Notebook [[thread_tiles_1d.ipynb]] finds out.
+# In your ladder, look at the wavefronts. As you wrote it, a multiply-add reads 2. Measured were 1.5. How does
+# the compiler save the rest? Notebook [[thread_tiles_1d.ipynb]] shows it.
 
 # %%
 see.my_ladder()
@@ -487,5 +508,5 @@ see.quiz("shared_memory_tiles")
 # **The way back:** `python3 course.py lab` opens the course again, and `python3 course.py progress` says what
 # comes next. Each notebook begins with two questions from the ones before.
 #
-# **What waits for you:** two notebooks from here the same multiplication runs at 33 TFLOPS instead of 8, on
-# the same H200. Each thread computes more than one element of C.
+# **What waits for you:** in the next two notebooks each thread computes more than one element of C, and 8
+# TFLOPS are soon far behind.

@@ -7,7 +7,7 @@
 # show their faults. Then a riddle: what do blocks share in L2?
 #
 # *Time: about 10 minutes to read, 15 for the exercises. Needs notebook [[shared_memory_tiles.ipynb]] up to
-# exercise [[tile_kernel]].*
+# exercise [[tile_walk]].*
 
 # %%
 from gemm_course import check
@@ -59,13 +59,11 @@ check.smallest_failing_shape(a=(1, 1, 1), b=(1, 1, 5), c=(2, 1, 1), d=(1, 1, 5))
 # ## Which blocks share L2?
 #
 # `naive_coalesced` is the kernel without tiles. `block_tiled` has tiles, and makes 21 times fewer loads. Here
-# both have blocks of their own, 2 × 128 and 16 × 32. Which of the two keeps DRAM busier?
-
-# %% [markdown]
-# What you need for the guess:
+# their blocks compute 2 × 128 and 16 × 32 elements of C, rows × columns. **Which of the two keeps DRAM
+# busier?** What you need for your guess:
 #
 # - What L2 still holds does not come from DRAM. An H200's L2 has room for 60 MB. A matrix of 4096 × 4096 has
-#   67 MB.
+#   67 MB: it does not fit.
 # - Blocks start in the order of `blockIdx.x`, more or less; nothing promises it. So blocks with neighbouring
 #   numbers run at the same time.
 # - `naive_coalesced` numbers its blocks down the columns of C, `block_tiled` along the rows.
@@ -76,17 +74,48 @@ see.fold(
 )
 
 # %% [markdown]
-# Which elements of A and B do the blocks share that run at the same time? How often is each matrix read from
-# DRAM? Write down your guess before you open this.
+# Why? Blocks that run at the same time share some elements of A or of B: which? So how often does each matrix
+# come from DRAM as a whole? Put your four numbers in. The cell adds up the GB that DRAM delivers.
+
+# %% id="dram-by-strips"
+matrix = 4 * 4096**2 / 1e9  # the GB of one matrix
+comes = {  # how often A comes, and how often B
+    ### BEGIN SOLUTION
+    "naive_coalesced": (32, 1),
+    "block_tiled": (1, 256),
+    ### STUB
+    # "naive_coalesced": (None, None),
+    # "block_tiled": (None, None),
+    ### END SOLUTION
+}
+{kernel: round((a + b) * matrix, 1) for kernel, (a, b) in comes.items() if a and b}
+
+# %% [markdown]
+# Now from the other side. DRAM can deliver 4,800 GB per second. The cell has the seconds that each kernel
+# took, and the part of that time in which DRAM was busy. How many GB has it delivered?
+
+
+# %% id="dram-by-time"
+def delivered(seconds, busy):
+    ### BEGIN SOLUTION
+    return round(4800 * seconds * busy, 1)
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+{"naive_coalesced": delivered(0.0210, 0.023), "block_tiled": delivered(0.0153, 0.23)}
 
 # %% [markdown] tags=["thought"]
-# The blocks of `naive_coalesced` go down a strip of 128 columns of C, then down the next, 32 in all. They
-# share 128 columns of B, and pass over all of A for every strip. DRAM delivers 2.2 GB, as much as B once and
-# A 32 times.
+# The blocks of `naive_coalesced` go down a strip of 128 columns of C, then down the next, 32 in all. In a
+# strip they share 128 columns of B, and need all of A. So B comes once and A 32 times: 2.2 GB. By the time it
+# is 2.3 GB.
 #
-# Those of `block_tiled` go along a strip of 16 rows, 256 in all. They share 16 rows of A, and pass over all
-# of B for every strip. DRAM delivers 16.6 GB, as much as A once and B 247 times. (Some strips run at the same
-# time, and could share what they read of B. These figures say that they hardly do.)
+# Those of `block_tiled` go along a strip of 16 rows, then along the next, 256 in all. In a strip they share
+# 16 rows of A, and need all of B. So A comes once and B 256 times: 17.2 GB. By the time it is 16.9 GB.
+#
+# Both ways agree within a few percent. **So strips share hardly anything with each other**, though some run
+# at the same time.
 
 # %% [markdown]
 # DRAM at 23 % does not limit `block_tiled`. But the order of blocks can cost time. `naive_coalesced` with

@@ -34,7 +34,7 @@ def first_loads(loads):
     right = walks[WALKER]
     if given == right:
         return (
-            "The emulator's trace of this thread shows the same four loads. One element of A and one of B "
+            "The emulator has recorded what this thread loads: the same four. One element of A and one of B "
             "per tile, 4 loads instead of 8."
         )
     _check_walker(given, walks)
