@@ -327,8 +327,8 @@ see.fold(
 # H200 has 256 KB of it, and a part serves as L1. Together they serve one wavefront per clock, while the SM
 # could do the multiply-adds of four warps. So the roof is again 16.7 TFLOPS / wavefronts per step.
 #
-# How many wavefronts are in a step of yours? It reads two elements. Besides, every 32 steps each thread fills
-# its places in two tiles, by two loads and two stores. All of these take one wavefront each.
+# How many wavefronts are in a step of yours? A warp has two reads in it. Besides, every 32 steps it fills its
+# places in two tiles, by two loads and two stores. Each of these takes one wavefront.
 
 # %% id="own-roof"
 ### BEGIN SOLUTION
@@ -417,8 +417,8 @@ see.tiles("block_tiled", tiles={"BM": 32, "BN": 32, "BK": 32}, tells_best=False)
 # and one of Bs. (Two wavefronts alone would allow 8.4 TFLOPS. Here, too, fewer ran than were written.)
 
 # %% [markdown]
-# **What we now know:** a block can fetch tiles of many shapes. But no shape changes what you write a thread
-# to read for one multiply-add.
+# **What we now know:** a block can fetch tiles of many shapes. But with any of them you write two reads for
+# one multiply-add.
 
 # %% [markdown] id="side-kernels_on_trial"
 # Side trip, 25 minutes: four kernels with one fault each, and a riddle about L2. [Which shape gives a wrong

@@ -164,6 +164,7 @@ def test_what_the_side_trip_says_of_dram():
     loads = before["global_load_requests"] / after["global_load_requests"]
     assert f"makes {loads:.0f} times fewer loads" in TRIP
     assert before["dram"] < after["dram"] and f"DRAM at {after['dram']:.0f} % does not limit" in TRIP
+    assert round(after["dram"] / before["dram"]) == 10 and "keeps it ten times as busy" in TRIP
     once = 4 * 4096**2
     for row, strips, matrix, other in ((before, 32, "A", "B"), (after, 256, "B", "A")):
         seconds, busy = row["nanoseconds"] / 1e9, row["dram"] / 100
