@@ -96,6 +96,7 @@ def transposing_scatter() -> dict[str, Wrong]:
             ("load4(As, (p, j))", "load4(As, p * BM + j)"),
         ),
         "component_0_four_times": ("are its first, `v[0]`", (SCATTER, "As[c + e, r] = v[0]")),
+        "four_side_by_side": ("side by side, in one row", ("As[c + e, r]", "As[c, r + e]")),
         "components_backwards": ("reverse order", (SCATTER, "As[c + 3 - e, r] = v[e]")),
         "all_into_one_row": ("Nothing is stored into row", (SCATTER, "As[c, r] = v[e]")),
         "one_pass": ("In one pass the block fetches", ("range(0, BM, A_ROWS)", "range(0, A_ROWS, A_ROWS)")),

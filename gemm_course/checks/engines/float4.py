@@ -117,7 +117,7 @@ def misaligned(finding: Finding, run: Move) -> str:
             f"one that is a multiple of four. {finding.message}"
         )
     return (
-        "A 128-bit access must begin at a multiple of four floats, and this one does not. Is the column "
+        "Four floats must begin at a multiple of 16 bytes, and these do not. Is the column "
         f"multiplied by 4 (`tid % (BK // 4) * 4`), and every row a multiple of four long? {finding.message}"
     )
 
@@ -161,8 +161,8 @@ def check_width(run: Move, op: str, name: str | None, what: str) -> None:
     if len(narrow):
         requests, enough = int(rows["requests"].sum()), -(-floats(rows) // 128)
         raise Refused(
-            f"The numbers are right, but {what} one float at a time: {requests} requests where {enough} of "
-            f"128 bits do. Use `{op}4`.",
+            f"The numbers are right, but {what} one float at a time: {requests} requests where {enough} by "
+            f"fours do. Use `{op}4`.",
             f"{run.line(narrow['line'].iloc[0])}. {run.about}.",
         )
 
@@ -201,13 +201,12 @@ def check_declared_alignment(written: Written) -> None:
         if alignment is None:
             raise Refused(
                 "The numbers are right, but nobody says that the shared array begins at a multiple of 16 "
-                "bytes, as 128-bit accesses need it. On a GPU it may begin at any multiple of 4. Say it in "
+                "bytes, as fours need it. On a GPU it may begin at any multiple of 4. Say it in "
                 "the third argument: `cuda.shared.array(shape, float32, 16)`.",
                 declared.where,
             )
         if alignment.number is not None and alignment.number not in ALIGNMENTS:
             raise Refused(
-                f"An alignment is a power of two, in bytes, and 128-bit accesses need 16; this is "
-                f"`{alignment.text}`.",
+                f"An alignment is a power of two, in bytes, and fours need 16; this is `{alignment.text}`.",
                 declared.where,
             )

@@ -62,7 +62,7 @@ def ragged_fours(make_fetch):
         _check_lesson(fetch, fetch.trial(fetch.whole))
     return (
         f"Right on {tried} problems, with k from 1 to {max(f.whole.k for f in fetches)}, NaN behind every "
-        f"row of A, and 128 bits in each load of a whole tile.{_of_dynamic_places(fetches[0].written)}"
+        f"row of A, and four floats in each load of a whole tile.{_of_dynamic_places(fetches[0].written)}"
     )
 
 
@@ -396,7 +396,7 @@ def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
     if (rows["bits"] < 128).any():
         raise Refused(
             f"The numbers are right, but A is read one float at a time: {int(rows['requests'].sum()):,} "
-            f"requests where {needed // 128:,} of 128 bits do. Load whole groups of four, and clear "
+            f"requests where {needed // 128:,} by fours do. Load whole groups of four, and clear "
             "afterwards what lies past k.",
             fetch.where(trial),
         )

@@ -17,7 +17,7 @@ BM, BK = 128, 16
         "A row of As is 128 + PAD words. Four rows further: 4 · (128 + PAD), modulo 32 that is 4 · PAD.",
         "The eight rows of A that a warp holds lie side by side: 8 neighbouring banks. Shifted by 4 · PAD "
         "for each of the four lanes, how often do they fall on each other?",
-        "And with 128-bit reads every row of As has to begin at a multiple of 4 words.",
+        "And where As is read by fours, every row of it has to begin at a multiple of 4 words.",
     ),
 )
 def scatter_padding(wavefronts=None, take=None):
@@ -44,7 +44,7 @@ def wavefronts_of(pad: int) -> int:
 # ---- what goes wrong ---------------------------------------------------------------------------------------
 
 NOT_TO_BE_TAKEN = {
-    2: "2 has the fewest wavefronts, but As must be read 128 bits at a time: row 1 of As would begin "
+    2: "2 has the fewest wavefronts, but As must be read by fours: row 1 of As would begin "
     f"{4 * (BM + 2)} bytes from its start, and that is no multiple of 16. The GPU stops with 'misaligned "
     "address'.",
     0: "Without padding each store takes 4 wavefronts. One of the others is legal and better.",

@@ -40,7 +40,7 @@ def transposing_scatter(make_transpose):
         if not run.report.shared_bytes:
             raise Refused(
                 "There is no shared memory in this kernel. A's tile goes into `As`, transposed, and from "
-                "there to `out`: that is how a GEMM kernel takes it."
+                "there to `out`: that is how the whole kernel takes it."
             )
         if run.wrong.any() or run.report.errors:
             _check_no_four_goes_into_as(run)
@@ -61,12 +61,9 @@ def transposing_scatter(make_transpose):
         check_once(run, "store", "out", "stored", "BM")
         _check_scatter(run)
         _check_size(run)
-    stores = runs[0].accesses("store")
-    each = int(stores["wavefronts"].sum()) // int(stores["requests"].sum())
     return (
-        "Right for four tiles: A, As and out are read and written 128 bits at a time, and with BK = 16 the "
-        f"stores into As take {each} wavefronts per request, with 4 floats of padding."
-        f"{_of_barriers(runs[0])}"
+        "Right for four tiles: A and As are read by fours, and out is written by fours. Only the stores into "
+        f"As move one float at a time.{_of_barriers(runs[0])}"
     )
 
 
@@ -139,10 +136,23 @@ def _race(finding: Finding, run: Move) -> str:
             "The barrier between filling As and reading it is missing: a thread reads what another brings. "
             f"{finding.message}"
         )
+    if _side_by_side(finding, run):
+        return (
+            "Two threads store at the same place of As: each puts its four floats side by side, in one row. "
+            "They belong one below the other, element `e` into row `c + e`, column `r`. "
+            f"{finding.message}"
+        )
     return (
         "Two threads store at the same place of As. A row of As is BM + PAD floats long, one for every row "
         f"of A; BK is the length of A's rows. {finding.message}"
     )
+
+
+def _side_by_side(finding: Finding, run: Move) -> bool:
+    """Return whether two threads meet in row c of As because each stores its four along that row."""
+    fours, element = run.tiles.BK // 4, finding.element or ()
+    (row, column), (other, beside) = (divmod(thread[0], fours) for thread in finding.threads)
+    return len(element) == 2 and column == beside == element[0] / 4 and 0 < abs(row - other) < 4
 
 
 def _uninitialised(finding: Finding, run: Move) -> str:
@@ -217,14 +227,13 @@ def _check_scatter(run: Move) -> None:
     counted, enough = int(stores["wavefronts"].sum()), _wavefronts_of_the_scatter(tiles)
     if counted <= enough:
         return
-    requests = int(stores["requests"].sum())
     if stores["bits"].max() > 32:
         raise Refused(
             "The numbers are right, but the elements of As have 8 bytes each, so that rows take twice the "
             "room, and a store twice the wavefronts or more. Declare As with float32.",
             f"{run.line(stores['line'].iloc[0])}. {run.about}.",
         )
-    told = f"{counted / requests:g} wavefronts per request where {enough / requests:g} do"
+    told = f"they take {counted / enough:.2g} times the wavefronts"
     unpadded = 4 * tiles.BK * (tiles.BM + tiles.PAD) > run.report.shared_bytes
     why = (
         "The rows of As are BM floats long, without the PAD behind them."
@@ -232,7 +241,7 @@ def _check_scatter(run: Move) -> None:
         else "Has As BK rows, each BM + PAD floats long?"
     )
     raise Refused(
-        f"The numbers are right, but the stores into As have bank conflicts: {told}. {why}",
+        f"The numbers are right, but the stores into As have needless bank conflicts: {told}. {why}",
         f"{run.line(stores['line'].iloc[0])}. {run.about}.",
     )
 
