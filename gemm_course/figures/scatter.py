@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
-from gemm_course.model.requests import Request, wavefronts_of
+from gemm_course.model.requests import Request
 
 Place = tuple[int, int]
 _CELL, _HIGH = 13.0, 16.0
@@ -36,7 +36,7 @@ class Step:
 
     ``sources`` maps a thread to the element of A that it carries, or to the first one that it loads.
     ``places`` maps a thread to the (row, column) of As that it stores to. ``costs`` says what the request
-    costs.
+    moves. What a store takes is the learner's to find out, in an exercise.
     """
 
     op: str
@@ -59,8 +59,8 @@ def steps(requests: Sequence[Request], values: Sequence[dict[int, float]], tile:
             costs = f"one request of the warp: {len(request.sectors)} sectors, {request.useful_bytes} bytes"
             story.append(Step("load", at, wide=wide, costs=costs))
         else:
-            count = wavefronts_of(request)
-            costs = f"one request of the warp: {count} wavefront{'s' * (count > 1)}"
+            rows = len({row for row, _ in at.values()})
+            costs = f"one request of the warp: {len(at)} floats, into {rows} row{'s' * (rows > 1)} of As"
             carried = {lane: divmod(int(value), tile.BK) for lane, value in stored.items()}
             story.append(Step("store", carried, at, costs=costs))
     return story
