@@ -231,10 +231,47 @@ def without_the_kit(BM, BN, BK, TM, TN, FOURS, TRANSPOSED):
     return cuda.jit(names["vectorized_apart"])
 
 
+def without_u32(BM, BN, BK, TM, TN, FOURS, TRANSPOSED):
+    """The solution, whose thread numbers the compiler takes for numbers that may be negative."""
+    fetch_a, fetch_b, put = make_copies(BM, BN, BK, TM, TN, FOURS, TRANSPOSED)
+    SHAPE = (BK, BM) if TRANSPOSED else (BM, BK)
+
+    @cuda.jit
+    def kernel(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array(SHAPE, float32, 16)
+        Bs = cuda.shared.array((BK, BN), float32, 16)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        tid, y0, x0 = ty * (BN // TN) + tx, ty * TM, tx * TN
+        acc = cuda.local.array((TM, TN), float32)
+        a = cuda.local.array(TM, float32)
+        b = cuda.local.array(TN, float32)
+        for i in range(TM):
+            for j in range(TN):
+                acc[i, j] = 0
+        for k0 in range(0, k, BK):
+            fetch_a(m, k, A, row0, k0, As, tid)
+            fetch_b(k, n, B, k0, col0, Bs, tid)
+            cuda.syncthreads()
+            for p in range(BK):
+                for i in range(TM):
+                    a[i] = As[p, y0 + i] if TRANSPOSED else As[y0 + i, p]
+                for j in range(TN):
+                    b[j] = Bs[p, x0 + j]
+                for i in range(TM):
+                    for j in range(TN):
+                        acc[i, j] += a[i] * b[j]
+            cuda.syncthreads()
+        put(m, n, alpha, beta, C, row0 + y0, col0 + x0, acc)
+
+    return kernel
+
+
 COMMENTED = [
     ("ragged_fours", fetch_until_k, "a chain of branches of `v[e]`"),
     ("ragged_fours", fetch_as_document_004, "`v[3 - j]`. In C++ the four would go to local memory"),
     ("transposing_scatter", transpose_with_barriers, "the threads wait 2 times"),
+    ("both_switches", without_u32, "does not make fours of all reads"),
 ]
 
 

@@ -15,8 +15,11 @@ from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import STANDARD, four_bytes, reads
 from gemm_course.checks.engines.mistakes import result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
+from gemm_course.checks.engines.registers import CAPABILITY
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from lockstep import Finding, Watch
+from gemm_course.compiler import compiled
+from gemm_course.compiler.nvidia import why_no_compiler
+from lockstep import Finding, Watch, active
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,8 +65,28 @@ def both_switches(make_vectorized):
     BM, BN, BK = last.block_tile
     return (
         f"Right in all four forms, on {proof.problems} problems. With tiles of {BM} × {BN} × {BK}, A and B "
-        f"take {by_one} requests without FOURS, and {by_four} with it. {proof.registers}"
+        f"take {by_one} requests without FOURS, and {by_four} with it. {_read_singly(proof.trials[last])}"
+        f"{proof.registers}"
     )
+
+
+def _read_singly(trial: GemmTrial) -> str:
+    """Return a remark on tiles that the compiler reads one float at a time, or "" if it makes fours of all.
+
+    Without a compiler the source decides. trial: one with neighbours in both tiles.
+    """
+    if why_no_compiler() is not None or active() is not None:
+        singly = not trial.written.calls("u32", "uint32")
+    else:
+        code = compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
+        singly = any(row.opcode.startswith("LDS") and row.opcode != "LDS.128" for row in code.rows)
+    return SINGLY if singly else ""
+
+
+SINGLY = (
+    "But the compiler does not make fours of all reads of As and Bs. It does where `tx` and `ty` are `u32`, "
+    "and what a thread reads in a step lies side by side. "
+)
 
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------
