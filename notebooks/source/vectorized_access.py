@@ -27,7 +27,8 @@ others = pd.Series(loop.by_kind).drop("multiply-add")
 see.fold(
     others[others > 0].to_frame("instructions"),
     "Integer arithmetic and moves: 227. Many of them make addresses. The tiles come by 16 loads\n"
-    "and 16 stores of one float each, and every float has an address of its own.",
+    "and 16 stores of one float each, and every float has an address of its own. (Compare and select:\n"
+    "mostly the guards of these loads. Barrier and fence: the two syncthreads.)",
     first="Choose first, then open this.",
 )
 
@@ -129,19 +130,20 @@ see.fold(lambda: see.compare("thread_tiled_2d", "vectorized", square | {"PAD": 0
 # [[thread_tiles_2d.ipynb]] reads
 #
 # - `Bs[p, x0]` to `Bs[p, x0 + 7]`: neighbours. If you told it `u32`, the compiler reads them as two fours.
-# - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two are neighbours, so these
-#   stay eight reads in each step.
+# - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two are neighbours: eight
+#   reads in each step. (Only where the loop over p is written out can the compiler read four steps of a row
+#   at once, as in notebook [[thread_tiles_2d.ipynb]].)
 #
 # So documents 003 and 004 **transpose** A's tile on its way into shared memory. Then `As[p, y0]` to `As[p, y0
 # + 7]` are neighbours as well. Does that pay? Keep your doubts until the end.
 #
 # It has a price. The four floats of one load lie along k. Now they belong into four different *rows* of As:
 # after `v = load4(A, (r, c))` it takes `As[c + e, r] = v[e]` for e from 0 to 3. Four loads became one; four
-# stores remain.
+# stores remain, a *scatter*.
 #
 # Be thread 13, with BK = 16. Which row of A is yours, and which four of it? Where do your floats land in As?
 # Say it, then choose the thread and step. (The names are document 003's: innerRowA is a thread's row,
-# innerColA its four in this row, rowStrideA the rows that the block covers in a pass.)
+# innerColA its four in this row, rowStrideA the rows that the block covers at a time.)
 
 # %%
 see.scatter()
@@ -273,7 +275,7 @@ see.wavefronts()
 # ### Exercise [[ragged_fours]] · Where the matrix ends
 # *core · hard · 24 minutes*
 #
-# A whole GEMM kernel calls your `fetch` for each tile of A, and does all the rest. Write `make_fetch(BM, BK,
+# A whole kernel calls your `fetch` for each tile of A, and does all the rest. Write `make_fetch(BM, BK,
 # THREADS)`. It returns a **device function**, one that the threads of a kernel call, under
 # `@cuda.jit(device=True)`. Begin with the first loop of your [[transposing_scatter]].
 #
@@ -334,8 +336,8 @@ check.ragged_fours(make_fetch)
 # notebook [[thread_tiles_2d.ipynb]]'s [[outer_product]].
 #
 # - Reads stay plain loops: where a thread reads neighbours, the compiler makes fours of them. It does so only
-#   with `u32` around thread and block numbers: of a `u32` it knows that it is never negative, and a negative
-#   index would count from the end.
+#   with `u32` around thread numbers: of a `u32` it knows that it is never negative, and a negative index
+#   would count from the end.
 # - Both tiles begin at a multiple of 16 bytes.
 # - Without FOURS, BK may be any number. The checker tries all four forms.
 
@@ -478,8 +480,8 @@ for forms in [(False, False), (False, True), (True, False), (True, True)]:
 # Loop 2 still loads singly: *TRANSPOSED only*. Loop 3 stores all by fours: *FOURS only*. Loop 1 loads by
 # fours, but 8 of its stores are the scatter into As, and 2 are Bs by fours: *both*.
 #
-# The last column answers this notebook's question: with both switches four of five instructions that were
-# arithmetic or moves have gone. FOURS alone takes away three of four.
+# The last column answers this notebook's question. Of the integer arithmetic and moves, both switches
+# together remove four in five, FOURS alone three in four.
 
 # %% [markdown]
 # **What we now know:** fours take instructions away, and pay. Transposed alone is slower, and both together
@@ -504,7 +506,8 @@ see.fold(
 # %% [markdown]
 # Now the tiles are yours. Most choices were measured with a padding of 4, so set it first. Then set BM to
 # 64 and TN to 4: that is level with the square. **One more notch of one slider brings 40 TFLOPS.** Which
-# one? Watch the shared loads per multiply-add.
+# one? Watch the *wavefronts per warp-wide FMA*: per multiply-add of a whole warp, with the reads as the
+# source has them.
 
 # %%
 see.tiles(
@@ -514,8 +517,9 @@ see.tiles(
 )
 
 # %% [markdown] tags=["thought"]
-# TM 16: 40 TFLOPS. A step has 16 + 4 reads for 64 multiply-adds now, before it was 8 + 4 for 32: 0.31 instead
-# of 0.38 each.
+# TM 16: 40 TFLOPS. The line falls from 0.75 to 0.5. Compiled, by fours, a step takes 12 wavefronts for 64
+# multiply-adds now, before it was 8 for 32. (The square takes 20 for 64, and is level with 8 for 32. So
+# wavefronts are not all.)
 
 # %% [markdown]
 # ## What have you made?

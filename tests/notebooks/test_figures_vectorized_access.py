@@ -16,7 +16,8 @@ from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets import _quiz, _tiles, _wavefronts
-from lockstep import emulate
+from gemm_course.widgets._costs import cost
+from lockstep import emulate, wavefronts
 from lockstep.intrinsics import u32
 from tests.notebooks.builder import ROOT, source_of
 from tests.wrong_solutions.altering import changed, solution
@@ -69,6 +70,9 @@ def test_what_06_says_of_the_loop_before():
     assert f"Integer arithmetic and moves: {addresses}." in said and addresses > others / 2
     assert kinds["global load"] == kinds["shared store"] == 16
     assert "The tiles come by 16 loads" in said and "and 16 stores of one float each" in said
+    rows = [row for row in BEFORE.code.loop.rows if row.kind == "barrier and fence"]
+    assert [row.opcode.split(".")[0] for row in rows] == ["BAR", "BAR"]
+    assert "Barrier and fence: the two syncthreads" in said
 
 
 def test_the_speeds_of_06():
@@ -80,16 +84,41 @@ def test_the_speeds_of_06():
     assert f"{NOW.tflops:.0f} TFLOPS on an H200, after {BEFORE.tflops:.0f}" in said
 
 
+BEFORE_THE_NOTCH = {"BM": 64, "BN": 128, "BK": 16, "TM": 8, "TN": 4, "PAD": 4}
+
+
+def by_fours(tiles) -> int:
+    """The wavefronts of a step's reads by fours, for lanes that lie side by side."""
+    across = tiles["BN"] // tiles["TN"]
+    of_a = [lane // across * tiles["TM"] for lane in range(32)]
+    of_b = [lane % across * tiles["TN"] for lane in range(32)]
+    return tiles["TM"] // 4 * wavefronts(of_a, 128, "load") + tiles["TN"] // 4 * wavefronts(of_b, 128, "load")
+
+
 def test_the_notch_that_06_asks_for():
     """Of all notches of one slider that were measured it is the fastest."""
-    said, stage = words_of("vectorized_access"), LADDER["vectorized"]
-    start = {"BM": 64, "BN": 128, "BK": 16, "TM": 8, "TN": 4, "PAD": 4}
+    said, stage, start = words_of("vectorized_access"), LADDER["vectorized"], BEFORE_THE_NOTCH
     square, level = (sweep.speed(stage, tiles) for tiles in ({**SQUARE, "PAD": 4}, start))
     assert level == pytest.approx(square, rel=0.01)
     near = {label: sweep.speed(stage, tiles) or 0 for label, tiles in _tiles.one_step_away(stage, start)}
     best = max(near, key=near.get)
     assert f"{best}: {near[best]:.0f} TFLOPS." in said and f"brings {near[best]:.0f} TFLOPS" in said
-    assert f"{20 / 64:.2f} instead of {12 / 32:.2f} each" in said
+    after = {**start, "TM": 16}
+    assert best == "TM 16" and stage.rules(after) == []
+    costs = [cost(stage, tiles).wavefronts for tiles in (start, after)]
+    assert "The line falls from {:g} to {:g}.".format(*costs) in said
+    assert f"a step takes {by_fours(after)} wavefronts for 64 multiply-adds now" in said
+    assert f"before it was {by_fours(start)} for 32. (The square takes {by_fours(SQUARE)} for 64" in said
+
+
+@pytest.mark.full(reason="two large kernels are compiled")
+@pytest.mark.compiler
+@pytest.mark.parametrize("TM", [8, 16])
+def test_the_reads_around_the_notch_are_compiled_by_fours(TM):
+    tiles = {**BEFORE_THE_NOTCH, "TM": TM}
+    code = compiled(LADDER["vectorized"], tiles=tiles, compute_capability=(9, 0))
+    reads = [row.opcode for row in code.loop.rows if row.kind == "shared load"]
+    assert set(reads) == {"LDS.128"} and len(reads) == tiles["BK"] * (TM + tiles["TN"]) // 4
 
 
 def test_how_often_06_says_that_an_element_is_read():
@@ -154,6 +183,8 @@ def test_the_loops_without_a_name_in_06():
         row = f"| {shown} | {kinds['global load']} | {kinds['shared store']} | {addresses[name]} |"
         assert row in said
     assert round(5 * (1 - addresses["both"] / addresses["neither"])) == 4
+    assert round(4 * (1 - addresses["FOURS only"] / addresses["neither"])) == 3
+    assert "both switches together remove four in five, FOURS alone three in four" in said
 
 
 @pytest.mark.many(one_in=3)
