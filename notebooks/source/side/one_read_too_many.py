@@ -3,8 +3,8 @@
 #
 # A side trip from
 # [notebook [[vectorized_access.ipynb]]](vectorized_access.ipynb#cell-id=side-one_read_too_many), and back.
-# Three kernels that move four floats at once: one reads what is not there, one got slower, and one
-# reads its tiles by fours that get in each other's way.
+# Three kernels move four floats at once: document 004's v05, an early kernel of its author in C++, and the
+# course's own, `vectorized`. What do the fours bring to each?
 #
 # *Time: about 17 minutes to read, 10 for the exercises. Needs notebook [[vectorized_access.ipynb]] up to
 # exercise [[ragged_fours]].*
