@@ -24,16 +24,6 @@ def returns_outside(rows, columns, depth, alpha, left, right, beta, out):
 
 
 @cuda.jit
-def sums_in_float64(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if row < m and col < n:
-        acc = 0.0
-        for p in range(k):
-            acc += A[row, p] * B[p, col]
-        C[row, col] = alpha * acc if beta == 0 else alpha * acc + beta * C[row, col]
-
-
-@cuda.jit
 def indices_only(m, n, k, alpha, A, B, beta, C):
     col, row = cuda.grid(2)  # noqa: RUF059
     acc = float32(0)  # noqa: F841
@@ -50,12 +40,6 @@ def test_a_kernel_in_other_words_passes_with_its_counts():
     verdict = check.coalesced(returns_outside)
     assert verdict.passed, str(verdict)
     assert "1 sector of A and 4 of B" in verdict.message and "33" in verdict.message
-
-
-def test_float64_is_remarked_on_and_not_refused_in_this_notebook():
-    verdict = check.coalesced(sums_in_float64)
-    assert verdict.passed
-    assert "`acc = 0.0`" in verdict.message
 
 
 @pytest.mark.parametrize("kernel", [None, ..., indices_only], ids=["None", "dots", "indices_only"])

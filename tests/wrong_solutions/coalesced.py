@@ -89,6 +89,9 @@ WRONG["coalesced"] = altered(
         "warps_of_4_by_8": ("a warp has 4 rows of C", (INDICES, FOUR_BY_EIGHT)),
         "reads_c_always": ("0 times NaN", ("if beta == 0:", "if False:")),
         "alpha_forgotten": ("alpha", ("alpha * acc", "acc")),
+        "float64": ("`acc = 0.0` makes a float64", ("acc = float32(0)", "acc = 0.0")),
+        "whole_number": ("`acc = 0` makes an integer", ("acc = float32(0)", "acc = 0")),
+        "float64_where_beta_is_not_0": ("literal `1.0` is float64", ("+ beta * C", "+ 1.0 * beta * C")),
         "loads_b_twice": (
             "`B` is loaded more often than needed",
             (SUM, f"if B[p, col] != float32(0):\n                {SUM}"),
@@ -179,6 +182,11 @@ WRONG["partial_sums"] = altered(
         "stores_in_each_pass": ("a lane stores more than once", (ADD, f"{ADD}\n        {STORE}")),
         "loads_twice": ("are loaded", (ADD, f"if A[row, col] != 0:\n            {ADD}")),
         "float64": ("`acc = 0.0` makes a float64", (ZERO, "acc = 0.0")),
+        "first_element_or_a_bare_zero": (
+            "The `0.0` beside the `if ... else` is float64",
+            (ZERO, "acc = A[row, lane] if lane < A.shape[1] else 0.0"),
+            (WALK, "range(lane + 32, A.shape[1], 32)"),
+        ),
         "cast_at_the_end": ("only at the end", (ZERO, "acc = 0.0"), (STORE, "out[row, lane] = float32(acc)")),
         "starts_with_1": ("Does each lane start with 0?", (ZERO, "acc = float32(1)")),
         "last_column_left_out": ("The last column is left out", (WALK, "range(lane, A.shape[1] - 1, 32)")),

@@ -12,7 +12,10 @@ def why_float64(written: Written, lines: list[int]) -> str:
     if wide is None:
         line = lines[0]
         return (
-            _bare_arm(written, line) or _literal_in(written, line) or "This line still computes in float64."
+            _bare_arm(written, line)
+            or _literal_in(written, line)
+            or _bare_arm_of(names, written)
+            or "This line still computes in float64."
         )
     name, value = wide.target.text, wide.value.text
     if wide.target.around[0].text.startswith(f"{name}: "):
@@ -97,6 +100,12 @@ def _bare_arm(written: Written, line: int) -> str | None:
                 f"float64. Write `float32({shown})`."
             )
     return None
+
+
+def _bare_arm_of(names: Collection[str], written: Written) -> str | None:
+    """Return what to say of `acc = A[...] if ... else 0.0`, for one of these variables; None without one."""
+    starts = (start for start in written.assignments if start.target.text in names)
+    return next(filter(None, (_bare_arm(written, start.target.line) for start in starts)), None)
 
 
 def _literal_in(written: Written, line: int) -> str | None:

@@ -36,7 +36,7 @@ def best_block(shape):
         raise Refused(f"({x}, {y}) are {x * y:,} threads, {more} than the {BLOCK_THREADS} of this exercise.")
     a, b = sectors_of_a_block(x, y)
     least = min(sum(sectors_of_a_block(2**i, BLOCK_THREADS >> i)) for i in range(9))
-    counted = f"A {a:g} + B {b:g} = {a + b:g} sectors per k step of a warp"
+    counted = f"A {a:g} + B {b:g} = {a + b:g} sectors per step along k of a warp"
     if a + b > least:
         raise Refused(f"{_patch(x, y)}: {counted}. There is a shape with fewer.")
     return f"{_patch(x, y)}: {counted}, and no shape with 256 threads has fewer."

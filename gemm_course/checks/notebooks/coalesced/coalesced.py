@@ -10,8 +10,8 @@ from gemm_course.checks.engines.first_warp import (
     FirstWarp,
     direction,
 )
-from gemm_course.checks.engines.float64 import why_float64
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, Likely, hold_to_numbers, try_on
+from gemm_course.checks.engines.lessons import no_float64
 from gemm_course.checks.engines.problem import Geometry, Problem
 from lockstep import Watch
 
@@ -54,19 +54,22 @@ def coalesced(coalesced):
     _check_loads(trial)
     a, b, c = _sectors_per_warp(trial)
     if a + b > 5 or c > 4:
-        where = f"A warp's k step takes {a + b:g} sectors; 5 are enough."
+        where = f"A warp's step along k takes {a + b:g} sectors; 5 are enough."
         raise Refused(_why_uncoalesced(warp, trial), where)
     if a > 1:
         raise Refused(
-            f"The result is right, and {a + b:g} sectors per k step are few. But a warp has {a:g} rows of C: "
-            f"where A's rows are 4096 long, its {a:g} floats of A share a place and take {a:g} wavefronts, "
-            "not 1. Let all 32 lanes lie side by side in one row.",
+            f"The result is right, and {a + b:g} sectors per step along k are few. But a warp has {a:g} rows "
+            f"of C: where A's rows are 4096 long, its {a:g} floats of A share a place and take {a:g} "
+            "wavefronts, not 1. Let all 32 lanes lie side by side in one row.",
         )
     _check_other_blocks(kernel)
+    # Where beta is not 0 another line stores, and that line may compute in float64.
+    for each in (trial, try_on(kernel, GEOMETRY, ALIGNED.but(beta=0.5))):
+        no_float64(each)
     return (
-        f"Right on {len(trials)} problems. A warp's k step takes {_sectors(a)} of A and {b:g} of B, "
+        f"Right on {len(trials)} problems. A warp's step along k takes {_sectors(a)} of A and {b:g} of B, "
         f"{a + b:g} instead of the 33 of [[naive]], and the store of C {c:g} instead of 32; the loads are "
-        "2·m·n·k as before." + _float64_remark(trial)
+        "2·m·n·k as before."
     )
 
 
@@ -174,12 +177,12 @@ def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp) -> None:
         raise Refused(
             f"Rows and columns are swapped twice: `{x}` now comes from x, but it also took the place of the "
             "row in the subscripts. Only the names have changed; it is the kernel of [[naive]] again, with "
-            "33 sectors per k step.",
+            "33 sectors per step along k.",
             where,
         )
     raise Refused(
-        "x still counts rows, as in [[naive]]: neighbouring lanes read different rows of A, 33 sectors per k "
-        "step. And the grid here is made for x over columns, so it would not even cover C.",
+        "x still counts rows, as in [[naive]]: neighbouring lanes read different rows of A, 33 sectors per "
+        "step along k. And the grid here is made for x over columns, so it would not even cover C.",
         where,
     )
 
@@ -205,7 +208,7 @@ def _check_loads(trial: GemmTrial) -> None:
         pass
     elif max(read, stored) > 2 * q.m * q.n:
         raise Refused(
-            "The result is right, but the accumulator is kept in C itself: global memory is read and written "
+            "The result is right, but the sum is kept in C itself: global memory is read and written "
             "in every step of the loop. Add up in a variable of the thread's own, and store it once.",
             trial.line(trial.accesses("store", "C")["line"].iloc[-1]),
         )
@@ -246,11 +249,3 @@ def _why_uncoalesced(warp: FirstWarp, trial: GemmTrial) -> str:
             "Let neighbours in x be neighbours in a row."
         )
     return f"The result is right but not coalesced: {counts}, where 1, 4 and 4 are enough."
-
-
-def _float64_remark(trial: GemmTrial) -> str:
-    """Return a remark on float64, the notebook ``naive``'s lesson and not this one's; "" if there is none."""
-    if trial.float64.empty:
-        return ""
-    why = why_float64(trial.written, sorted(trial.float64["line"].unique()))
-    return f" (Something of notebook [[naive.ipynb]] is left, though. {why})"
