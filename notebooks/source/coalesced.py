@@ -69,6 +69,8 @@ see.my_bet("coalesced", tflops=...)
 # The lanes of a warp differ in `threadIdx.x` first. In notebook [[naive.ipynb]] x counted rows of C. Let it
 # count **columns**. The grid turns as well: blocks along x then lie over the columns.
 #
+# Where the addresses of a request fall together into few sectors, the access is **coalesced**.
+#
 # ### Exercise [[coalesced]] · Turn it
 # *core · medium · the most useful habit of all · 10 minutes*
 #
@@ -78,7 +80,7 @@ see.my_bet("coalesced", tflops=...)
 # - **x runs over the columns**: `coalesced[(ceil(n / x), ceil(m / y)), (x, y)](m, n, k, alpha, A, B, beta,
 #   C)`.
 # - Blocks may have any shape. The checker begins with (32, 8), because a square hides swapped sizes.
-# - It counts sectors: a right result is not enough.
+# - Add in float32. A right result is not enough: the checker counts sectors as well.
 
 
 # %% id="ex-coalesced"
@@ -100,15 +102,14 @@ def coalesced(m, n, k, alpha, A, B, beta, C):
 check.coalesced(coalesced)
 
 # %% [markdown]
-# The course's own kernel is `naive_coalesced`, document 004's v01. It turns the threads within a block, and
-# still numbers blocks down the rows. That is enough: lanes come from `threadIdx` alone.
+# The course's own kernel is `naive_coalesced`, document 004's v01. A block of it has `BM` rows and `BN`
+# columns. It turns the threads within a block, and still numbers blocks down the rows. That is enough: lanes
+# come from `threadIdx` alone.
 
 # %% tags=["listing"]
 see.fold(see.diff("naive_uncoalesced", "naive_coalesced"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# Where the addresses of a request fall together into few sectors, the access is **coalesced**. Yours are.
-#
 # In [[no_float64]] you took one fault out of the `matmul` of Numba's manual. It begins with `i, j =
 # cuda.grid(2)`, and ends with `C[i, j] = tmp`. Which line would you change now?
 
@@ -133,11 +134,14 @@ see.predict("coalesced.speedup")
 # `naive_coalesced` for 40. But the sector of a float of A holds the floats of the next steps as well. So how
 # many **different** sectors does each warp touch in eight steps? Guess two numbers.
 #
-# Then count: a line under the picture tells how many are different, in one matrix. Add up A and B for each
-# kernel.
+# Then open the picture, and count: a line under it tells how many are different, in one matrix. Add up A and
+# B for each kernel.
 
 # %%
-see.warp_and_memory("naive_uncoalesced", "naive_coalesced")
+see.fold(
+    lambda: see.warp_and_memory("naive_uncoalesced", "naive_coalesced"),
+    first="Guess two numbers first, then open this.",
+)
 
 # %%
 # The same of your own kernel: take the first # of the next line away.
@@ -155,7 +159,7 @@ see.warp_and_memory("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown]
 # **What we now know:** what ran out in notebook [[naive.ipynb]] were not bytes, but L1's clocks, one for each
-# wavefront. Your kernel stays below its new roof, so something else stops it now.
+# wavefront. Your kernel stays below its new roof. What stops it now?
 #
 # ## Who adds which elements of a row?
 #
@@ -173,12 +177,14 @@ wavefronts(addresses), sectors(addresses)
 # ### Exercise [[partial_sums]] · Row sums
 # *core · medium · its loop returns in notebook [[shared_memory_tiles.ipynb]] · 12 minutes*
 #
-# It is launched as `partial_sums[rows, 32](A, out)`: block b has row b, and its 32 threads are one warp.
+# The kernel is launched as `partial_sums[rows, 32](A, out)`: block b has row b, and its 32 threads are one
+# warp.
 #
 # - Lane l adds its share of the row, and stores the sum into `out[row, l]`. NumPy adds these 32 numbers
 #   afterwards.
 # - Rows may have any length. A lane without elements stores 0.
-# - Load each element once, and add in float32. Where each row begins at a sector, a request must touch 4.
+# - Load each element once, and add in float32. If each row begins where a sector begins, a request must
+#   touch 4 sectors.
 
 
 # %% id="ex-partial_sums"
@@ -226,13 +232,14 @@ check.best_block((16, 16))
 ### END SOLUTION
 
 # %% [markdown]
-# This block touches fewer sectors than 32 × 32. Is it faster?
+# Your block touches fewer sectors than 32 × 32. Is it faster?
 
 # %%
 see.predict("coalesced.patch")
 
 # %% [markdown]
-# **What we now know:** fewer sectors did not help, and a wavefront more did no harm. So neither is the limit.
+# **What we now know:** a sector fewer and a wavefront more, and the speed is the same. Sectors do not tell
+# it, and L1's roof alone does not either.
 #
 # ## Which profile is which?
 #
@@ -240,8 +247,8 @@ see.predict("coalesced.patch")
 # know their speeds, and can count their wavefronts. At its roof, 16.7 TFLOPS / wavefronts, a kernel keeps L1
 # busy in all clocks; at half of it, in half of them.
 #
-# Blocks are rows × columns of C: in 2 × 128, a warp has 32 of the 128 columns. Fill in the wavefronts, and
-# write `busy`.
+# Blocks are rows × columns of C: in 2 × 128, a warp has 32 of the 128 columns. Write `busy`, and fill in what
+# is missing. Each profile belongs to one kernel. (This takes 3 of the 30 minutes.)
 
 # %% id="mystery"
 kernels = {  # measured TFLOPS, and wavefronts of a step for A and B together
@@ -251,8 +258,8 @@ kernels = {  # measured TFLOPS, and wavefronts of a step for A and B together
     "naive_coalesced, 32 × 32": (5.2, 2),
     "naive_coalesced, 2 × 128": (6.6, 2),
     ### STUB
-    # "naive_coalesced, 16 × 16": (5.2, None),
-    # "naive_coalesced, 32 × 32": (5.2, None),
+    # "naive_coalesced, 16 × 16": (None, None),
+    # "naive_coalesced, 32 × 32": (None, None),
     # "naive_coalesced, 2 × 128": (6.6, None),
     ### END SOLUTION
 }
@@ -267,7 +274,11 @@ def busy(tflops, wavefronts):
     ### END SOLUTION
 
 
-{kernel: busy(*figures) for kernel, figures in kernels.items() if all(figures)}
+for kernel, figures in kernels.items():
+    if all(figures) and (share := busy(*figures)) is not None:
+        near = [profile for profile in (61, 78, 93, 99) if abs(profile - share) < 2]
+        found = f"the profile of {near[0]} %" if near else "no profile: look at `busy` and the two numbers"
+        print(f"{kernel}: {share:.4g} %, {found}")
 
 # %% [markdown] tags=["thought"]
 # | kernel, block | wavefronts of A + B | L1, by your count | by the profile |
@@ -294,9 +305,9 @@ step([(lane // 16, lane % 16) for lane in range(32)], length=4096)
 see.predict("coalesced.padded")
 
 # %% [markdown]
-# And 32 × 32? Compare it with 2 × 128: as many wavefronts, the same instructions, and a quarter faster. So
-# what stops 32 × 32: wavefronts, instructions, the memory behind L1, or none of these? Choose, then look at
-# its profile. (While it was profiled, it ran a little slower.)
+# And 32 × 32? 2 × 128 makes as many wavefronts, runs the same instructions, and is a quarter faster. So what
+# stops 32 × 32: wavefronts, instructions, the memory behind L1, or none of these? Choose, then look at its
+# profile. (While it was profiled, it ran a little slower.)
 
 # %%
 see.fold(lambda: see.limits(("naive_coalesced", {"BM": 32, "BN": 32})))
@@ -304,7 +315,8 @@ see.fold(lambda: see.limits(("naive_coalesced", {"BM": 32, "BN": 32})))
 # %% [markdown] tags=["thought"]
 # None of these. 2 × 128 makes as many wavefronts and runs the same instructions in less time, and L2 is
 # busy in 8 % of the clocks. What is left is waiting. A load takes its time even where nobody stands in
-# line, and until then its warp has nothing to multiply.
+# line. Until its float is there, the warp has nothing to multiply. (2 × 128 waits 59 % of a warp's time
+# instead of 68.)
 
 # %% [markdown]
 # ## What have you made?

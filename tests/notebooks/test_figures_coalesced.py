@@ -98,8 +98,8 @@ def test_the_speed_of_16_by_16():
     assert f"{even:.1f}" == f"{square:.1f}" == "5.2"
     said = asked("patch")
     assert "`naive_coalesced` in blocks of 32 × 32 reaches 5.2 TFLOPS" in said
-    assert f"{5.2 * 5 / 4:.1f}: a fifth fewer" in said and f"{5.2 * 2 / 3:.1f}: more wavefronts" in said
-    assert f"{ROOF / 3:.1f}: L1's roof for these wavefronts" in said
+    assert f"{5.2 * 5 / 4:.1f}: it touches fewer" in said and f"{5.2 * 2 / 3:.1f}: more wavefronts" in said
+    assert f"{ROOF / 3:.1f}: L1's roof for its wavefronts" in said
     assert f"5.2 is well below {ROOF / 2:.1f}" in said
     busy = verdict(recorded("naive_coalesced", records.parse_tiles(SQUARE))).busy
     assert f"L2 is busy in {100 * busy['L2']:.0f} % of the clocks" in TEXT
@@ -151,10 +151,55 @@ def test_the_question_of_the_mystery_names_their_shares():
     assert f"L1 was busy in {', '.join(map(str, shares[:-1]))} and {shares[-1]} % of the clocks" in TEXT
 
 
+def mystery(*changes: tuple[str, str]) -> list[str]:
+    """Run the solved cell of the mystery with these changes, and return the lines that it prints."""
+    (cell,) = re.findall(
+        r'^# %% id="mystery"\n(.*?)(?=^# %%)', source_of("coalesced"), re.DOTALL | re.MULTILINE
+    )
+    cell = re.sub(r"^ *### STUB.*?(?=^ *### END)", "", cell, flags=re.DOTALL | re.MULTILINE)
+    for old, new in changes:
+        assert old in cell
+        cell = cell.replace(old, new)
+    printed: list[str] = []
+    exec(cell, {"print": lambda *words: printed.append(" ".join(map(str, words)))})
+    return printed
+
+
+def test_the_mystery_finds_the_profile_of_each_kernel():
+    assert [re.search(r"profile of (\d+)", line)[1] for line in mystery()] == ["99", "93", "61", "78"]
+    exact = mystery(("round(100 * tflops / (16.7 / wavefronts))", "100 * tflops * wavefronts / 16.7"))
+    assert [re.search(r"profile of (\d+)", line)[1] for line in exact] == ["99", "93", "61", "78"]
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (("round(100 * tflops / (16.7 / wavefronts))", "tflops / (16.7 / wavefronts)"), 4),  # no per cent
+        (
+            ("round(100 * tflops / (16.7 / wavefronts))", "100 * tflops / 16.7"),
+            4,
+        ),  # the roof of one wavefront
+        (("(5.2, 3)", "(5.2, 4)"), 1),  # sectors
+        (("(5.2, 2)", "(5.2, 5)"), 1),
+        (("(6.6, 2)", "(6.6, 5)"), 1),
+        (("(6.6, 2)", "(6.6, 3)"), 1),
+    ],
+)
+def test_the_mystery_has_no_profile_for_what_is_wrong(change, wrong):
+    assert sum("no profile" in line for line in mystery(change)) == wrong
+
+
+def test_the_mystery_is_silent_where_nothing_is_written():
+    assert mystery(("round(100 * tflops / (16.7 / wavefronts))", "None")) == []
+
+
 def test_no_part_limits_32_by_32_and_warps_wait():
     found = verdict(recorded("naive_coalesced", records.parse_tiles(SQUARE)))
     assert found.waiting and "warps wait for their loads" in TEXT
     assert recorded("naive_coalesced", records.parse_tiles(SQUARE)).tflops < swept("naive_coalesced", SQUARE)
+    flat = verdict(recorded("naive_coalesced", records.parse_tiles(FLAT)))
+    said = f"2 × 128 waits {100 * flat.waited:.0f} % of a warp's time instead of {100 * found.waited:.0f}."
+    assert said in TEXT and flat.wait == found.wait
 
 
 def test_2_by_128_makes_the_same_requests_and_is_faster():
@@ -163,7 +208,7 @@ def test_2_by_128_makes_the_same_requests_and_is_faster():
     assert square.global_load_sectors == flat.global_load_sectors
     assert flat.warp_instructions == pytest.approx(square.warp_instructions, rel=0.01)
     faster = swept("naive_coalesced", FLAT) / swept("naive_coalesced", SQUARE)
-    assert faster == pytest.approx(1.25, abs=0.03) and "and a quarter faster" in TEXT
+    assert faster == pytest.approx(1.25, abs=0.03) and "and is a quarter faster" in TEXT
 
 
 # ---- sectors -----------------------------------------------------------------------------------------------
