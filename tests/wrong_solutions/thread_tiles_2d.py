@@ -298,7 +298,7 @@ def coalesced_b() -> dict[str, Wrong]:
             (LOOP_B, "for r in range(BK if ty == 0 else 0):"),
         ),
         "ends_exchanged": (
-            "`k` and `n` are swapped in the guard of B",
+            "An end is wrong in the guard of B",
             (GUARD_B, "k0 + r < n and col0 + c < k"),
         ),
         "fills_as_too": (
