@@ -13,7 +13,7 @@ from gemm_course.checks.engines.mistakes import Prediction, added_up, among, onl
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.slips_in_source import refuse_swapped_axes
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from lockstep import Finding
+from lockstep import Finding, Watch
 
 TILES = tile_choices("BM BN BK TM TN", (8, 24, 4, 2, 4), (32, 16, 8, 4, 2), (64, 64, 8, 8, 8))
 
@@ -37,7 +37,21 @@ def outer_product(make_outer):
     return (
         f"Right on {proof.problems} problems. With 8 × 8 results a thread reads 16 elements of shared memory "
         f"for 64 multiply-adds, {proof.trials[TILES[-1]].reads_per_multiply_add:.4g} each instead of 2, and "
-        f"there is no race. {proof.registers}"
+        f"there is no race. {proof.registers}{_whose(proof.trials[TILES[0]])}"
+    )
+
+
+def _whose(trial: GemmTrial) -> str:
+    """Return a sentence if threads own other results than the text says, which is as right, or ""."""
+    tiles = trial.tiles
+    traced = FACTORY.try_on_whole_tiles(trial.kernel, tiles, watch=Watch(warp=0, local=False))
+    stores = traced.report.trace.query("space == 'global' and op == 'store' and thread == 0")
+    if set(stores["element"]) == {(i, j) for i in range(tiles.TM) for j in range(tiles.TN)}:
+        return ""
+    first = ", ".join(f"C[{row}, {column}]" for row, column in list(stores["element"])[:3])
+    return (
+        f" Your threads own other results than the text says: thread (0, 0) stores {first}, ... That is "
+        "right as well. The counts in the notebook are for the text's."
     )
 
 
