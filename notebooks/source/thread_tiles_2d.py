@@ -17,8 +17,8 @@ from gemm_course import widgets as see
 see.registers("thread_tiled_2d", results=64)
 
 # %% [markdown]
-# How many elements does a thread with TM × TN results read in a step, and for how many multiply-adds? Say it
-# before you open this.
+# A thread has TM × TN results, TM rows of TN. How many elements does it read in a step, and for how many
+# multiply-adds? Say it before you open this.
 
 # %% [markdown] tags=["thought"]
 # It reads TM elements of As and TN of Bs, and each of the TM meets each of the TN: **TM + TN reads for TM ·
@@ -44,7 +44,8 @@ see.my_bet("thread_tiles_2d", tflops=...)
 # %% [markdown]
 # ## How do you multiply a column by a row?
 #
-# Until now k was the innermost loop: finish one element of C, then the next. Make it the **outermost**:
+# With a pencil you finish one element of C, then the next: the loop along k is the innermost. Make it the
+# **outermost**:
 
 # %%
 rng = np.random.default_rng(0)
@@ -56,10 +57,11 @@ np.abs(C - A @ B).max()
 
 # %% [markdown]
 # In every step one column of A and one row of B come in. Each element of one meets each of the other, and 64
-# sums grow by one product each. That is an [outer product](glossary.md#outer-product). The sums stay where
-# they are: books call them **accumulators**.
+# sums grow by one product each. That is an [outer product](glossary.md#outer-product). What holds a sum while
+# it grows is called an **accumulator**.
 #
-# Here a thread does it, with its sums in registers. Choose another thread: what does it read in this step?
+# Here a thread does it, with its accumulators in registers. Choose another thread: what does it read in this
+# step?
 
 # %%
 see.multiply("thread_tiled_2d")
@@ -68,14 +70,15 @@ see.multiply("thread_tiled_2d")
 # ### Exercise [[outer_product]] · The outer product
 # *core · hard · the heart of this notebook · 20 minutes*
 #
-# `fetch` fills both tiles for you. Write the rest: TM × TN sums, the outer products, and the store.
+# `fetch` fills both tiles for you. Write the rest: TM × TN accumulators, the outer products, and the store.
 #
 # - The block has BN/TN threads along x and BM/TM along y. Thread (tx, ty) computes TM rows of C, from `row0 +
-#   ty * TM` on, and TN columns, from `col0 + tx * TN` on.
+#   ty * TM` on, and TN columns, from `col0 + tx * TN` on. (Other rows and columns pass as well, if each
+#   result has one thread. What follows counts these.)
 # - Store `alpha` times the sum, plus `beta` times what C held. Where `beta == 0`, do not read C.
-# - The checker wants TM + TN reads of shared memory per step, and the sums in registers.
-# - The shape of an array must be a constant, such as `TM` or `(TM, TN)`. `TM * TN`, computed in the kernel,
-#   is none.
+# - The checker wants TM + TN reads of shared memory per step, and the accumulators in registers.
+# - The shape of an array must be a constant, such as `TM` or `(TM, TN)`. `TM * TN` is computed in the kernel:
+#   that is refused.
 
 # %%
 from gemm_course.checks.kits import make_fetch
@@ -147,8 +150,7 @@ see.fold(see.diff("thread_tiled_1d", "thread_tiled_2d"), first="Write the exerci
 square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
 
 # %% [markdown]
-# **What we know now:** of all shapes, a square of results needs the fewest reads. Its sums take
-# registers.
+# **What we know now:** of all shapes, a square of results needs the fewest reads. The results take registers.
 #
 # ## Which elements are missing?
 #
@@ -287,50 +289,53 @@ see.coverage(make_kernel)
 #
 # ## How fast can it be?
 #
-# Count one step of one warp, as you wrote it. The warp has 2 rows of 16 threads. Your function of
-# [[l1_queue]] counts wavefronts from addresses, and shared memory has 32 banks just as L1 has 32 places. Here
-# is a right version, with the addresses of one read of As. Write those of Bs between the brackets.
+# Count one step of one warp, as you wrote it. Your function of [[l1_queue]] counts wavefronts from addresses,
+# and shared memory has 32 banks just as L1 has 32 places. Here is a right version. `in_a_step` has the
+# addresses of one read of As. Write those of one read of Bs between the brackets.
+
 
 # %%
-BM, BN, BK, TM, TN = 128, 128, 16, 8, 8
-
-
 def wavefronts(addresses):
     """The most different words that one bank holds. An address counts bytes, a word has 4."""
     words = {address // 4 for address in addresses}
     return max(sum(word % 32 == bank for word in words) for bank in range(32))
 
 
-warp = [(tx, ty) for ty in range(2) for tx in range(16)]
-i, j, p = 0, 0, 0
-# As[ty * TM + i, p]: its rows have BK elements of 4 bytes.
-of_As = [4 * ((ty * TM + i) * BK + p) for tx, ty in warp]
-# Bs[p, tx * TN + j]: your turn.
-of_Bs = []
-print(f"wavefronts of a read of As: {wavefronts(of_As)}, of Bs: {wavefronts(of_Bs)}")
+def in_a_step(TM, TN, BN=128, BK=16):
+    """The wavefronts that one warp's reads take in a step."""
+    warp = [(lane % (BN // TN), lane // (BN // TN)) for lane in range(32)]  # tx and ty of each lane
+    i, j, p = 0, 0, 0
+    # As[ty * TM + i, p]: its rows have BK elements of 4 bytes.
+    of_As = [4 * ((ty * TM + i) * BK + p) for tx, ty in warp]
+    # Bs[p, tx * TN + j]: your turn.
+    of_Bs = []
+    return TM * wavefronts(of_As) + TN * wavefronts(of_Bs)
+
+
+in_a_step(8, 8)
 
 # %%
 see.predict("thread_tiles_2d.ceiling")
 
 # %% [markdown]
-# `thread_tiled_2d` was measured on an H200, with the square: **33 TFLOPS**. Compare that with your answer.
-# Who is wrong: your count, the clock, or the program that ran? Choose one. Then look at what the compiler
-# made of it.
+# `thread_tiled_2d` reached **33 TFLOPS** on an H200, with the square. As in notebook
+# [[thread_tiles_1d.ipynb]], the program that ran is not the one that you counted. How many reads per step has
+# the compiler made of your 16? Say it, then look.
 
 # %%
-see.fold(lambda: see.as_compiled("thread_tiled_2d", tiles=square), first="Choose first, then open this.")
+see.fold(lambda: see.as_compiled("thread_tiled_2d", tiles=square), first="Say it first, then open this.")
 
 # %% [markdown] tags=["thought"]
-# The program that ran is not the one that you counted. Where you read one element at a time, the compiler
-# reads four neighbours at once: four of a row of Bs, and four of a row of As, which serve four steps. They
-# take 20 wavefronts instead of 48. So shared memory allows 67 · 16 / 20 = 54 TFLOPS.
+# Four. The compiler reads four neighbours at once. Two such reads bring 8 of a row of Bs. A read of As brings
+# four of a row, which serve four steps. They take 20 wavefronts instead of 48. So shared memory allows 67 ·
+# 16 / 20 = 54 TFLOPS.
 #
-# **A ceiling that is counted from the source holds for the source only.**
+# **A roof that is counted from the source holds for the source only.**
 
 # %% [markdown]
 # Where do the wavefronts of such a read come from? A read of four floats asks for 16 bytes per lane. That
-# is 512 bytes for a warp, and a wavefront carries 128. So the lanes come in **turns** of eight. Step
-# through one read of Bs: how many turns, and how many wavefronts?
+# is 512 bytes for a warp, and a wavefront carries 128. So the lanes come in **turns** of eight. Step through
+# one read of Bs, and add up its wavefronts.
 
 # %%
 see.turns(only_bs=True)
@@ -342,29 +347,36 @@ see.turns(only_bs=True)
 # each. Such a read brings the elements of four steps. So the 8 rows take 8 reads in four steps, 2 per step.
 # Together: 2 · 8 + 2 · 2 = 20.
 #
-# And your kernel? `thread_tiled_2d` tells the compiler two things that yours does not: its loops ask to be
-# written out, `for i in unroll(range(TM))`, and its thread and block numbers have 32 bits instead of 64,
-# `u32(cuda.threadIdx.x)`. Neither changes what is computed.
+# And your kernel? Take the # away and run it: which rows of the table differ?
+
+# %%
+from lockstep.intrinsics import u32, unroll  # noqa: F401
+
+# (This compiles. It needs NVIDIA's compiler, and no GPU: `python3 course.py doctor` says whether it is here,
+# and how to get it.)
+# see.as_compiled("thread_tiled_2d", make_kernel, tiles=square)
+
+# %% [markdown]
+# `thread_tiled_2d` tells the compiler three things that yours does not. Its loops ask to be written out, `for
+# i in unroll(range(TM))`. Its thread and block numbers have 32 bits instead of 64, `u32(cuda.threadIdx.x)`.
+# It has a cap, `@cuda.jit(max_registers=128)`. None of them changes what is computed.
 
 # %%
 see.predict("thread_tiles_2d.told")
 
-# %%
-# See it in your own kernel: take the # away and run. Then write `unroll` and `u32` into your kernel of
-# the exercise above, and run both cells again. Watch the reads, the registers and the blocks. (It needs
-# NVIDIA's compiler, and no GPU: `python3 course.py doctor` says whether it is here, and how to get it.)
-# from lockstep.intrinsics import u32, unroll
-# see.as_compiled("thread_tiled_2d", make_kernel, tiles=square)
-
 # %% [markdown]
+# **Tell the compiler in your kernel** of [[slices]]: `unroll` around the ranges of constant length, `u32`
+# around the thread and block numbers, then the cap. After each, run its cell and then the table: what has
+# become of the reads, of the registers, of the blocks?
+#
 # **What we know now:** the compiler makes one read of four, if it is told enough. Then shared memory
 # allows 54 TFLOPS, and 33 are reached.
 #
 # ## Are sixteen warps enough?
 #
-# With the square a thread takes 128 registers: 64 hold sums. An SM has 65,536 registers, 228 KB of shared
-# memory, and places for 64 warps and 32 blocks. How many blocks of 256 threads and 16 KB fit, and what is
-# full first? Compute it here.
+# With the square a thread takes 128 registers, 64 of them for accumulators. An SM has 65,536 registers, 228
+# KB of shared memory, and places for 64 warps and 32 blocks. How many blocks of 256 threads and 16 KB fit,
+# and what is full first? Compute it here.
 
 # %%
 by_registers = ...
@@ -374,27 +386,30 @@ by_shared_memory = ...
 see.fold(lambda: see.occupancy("thread_tiled_2d", tiles=square), first="Work it out first, then open this.")
 
 # %% [markdown]
-# Two blocks, 16 of 64 warps. Now let one block less in. The code stays the same, to the last instruction: a
-# block only asks for shared memory that it never uses, so that the SM holds one.
-
-# %%
-see.predict("thread_tiles_2d.one_block")
-
-# %% [markdown]
-# **What we know now:** registers leave room for two blocks. That is enough, and one is not: while a block
-# waits for its tiles, only another block can compute.
+# Two blocks, 16 of 64 warps. Now let one block less in. The machine code stays the same: a block only asks
+# for shared memory that it never uses, so that the SM holds one. That was measured: 24 TFLOPS instead of 33.
+#
+# **What we know now:** registers leave room for two blocks, and one is too few. While a block waits for its
+# tiles, only another block can compute.
 #
 # ## What stops it now?
 #
-# Two parts of the SM are busiest. Shared memory is busy in 72 % of the clocks, and instructions are issued in
-# 69 % of the possible places. Which of the two is the limit?
+# Two parts of the SM are busiest. Shared memory is busy in 72 % of the clocks, and 69 % of the issue slots
+# are taken. Which of the two is the limit?
 #
-# **A limit shows when you take its work away.** So give a thread 16 × 4 results. That is no square, and it
-# needs more reads. But a warp now is one row of 32 threads: all its lanes ask for the same of As, and side by
-# side of Bs. Compiled, a step takes 12 wavefronts instead of 20. See for yourself:
+# **A limit shows when you take its work away.** Which shape of 64 results takes the fewest wavefronts, as
+# written? Try all seven with `in_a_step`. Then put it in place of the square, and see what the compiler makes
+# of it.
 
 # %%
-see.as_compiled("thread_tiled_2d", tiles=square | {"TM": 16, "TN": 4})
+# your code: in_a_step(64, 1), in_a_step(32, 2), ...
+TM, TN = 8, 8  # the square: put your shape here
+see.as_compiled("thread_tiled_2d", tiles=square | {"TM": TM, "TN": TN})
+
+# %% [markdown] tags=["thought"]
+# 16 × 4: as written 32 wavefronts instead of 48. It is no square, and it reads more, 20 elements instead of
+# 16. But a warp now is one row of 32 threads: all its lanes ask for the same of As, and side by side of Bs.
+# Compiled, a step takes 12 wavefronts instead of 20.
 
 # %%
 see.predict("thread_tiles_2d.tall")
@@ -426,7 +441,7 @@ see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN
 
 # %% [markdown] tags=["thought"]
 # - **I made** a kernel whose threads compute 8 × 8 results each, from 16 reads per step.
-# - **It reached** 33 TFLOPS on an H200, with the compiler told two things. The column of notebook
+# - **It reached** 33 TFLOPS on an H200, with the compiler told three things. The column of notebook
 #   [[thread_tiles_1d.ipynb]] reached 21.
 # - **What stops it now** is not shared memory, and no part is busier. So we end with a suspect: the
 #   instructions. In the profile one in four is no multiply-add. Notebook [[vectorized_access.ipynb]] tries

@@ -26,8 +26,8 @@ see.source("kernel5")
 # %% [markdown]
 # ## What the slices cost
 #
-# The tiles are complete. But at what price? Sectors per request, for Kernel 5 and for v04
-# (`thread_tiled_2d`):
+# The tiles are complete. But at what price? Sectors per request, for Kernel 5 and for
+# `thread_tiled_2d`:
 
 # %%
 square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
@@ -42,15 +42,15 @@ def sectors(stage):
 sectors("kernel5"), sectors("thread_tiled_2d")
 
 # %% [markdown]
-# Of B, neighbours in x fetch elements TN = 8 floats apart, each in a sector of its own. It is v00's mistake
-# in new clothes.
+# Of B, neighbours in x fetch elements TN = 8 floats apart, each in a sector of its own: what cost the kernel
+# of notebook [[naive.ipynb]] so much is back.
 #
 # ### Exercise [[coalesced_b]] · From 32 sectors to 4
 # *core · medium · 10 minutes*
 #
 # Fill `Bs` again, and `Bs` alone, so that the load of B is coalesced: 4 sectors per request, and all threads
 # take part. Change nothing else: the same parameters as in [[slices]], every element exactly once, zeros
-# where B has ended. Numbering the threads, as in [[outer_product]], would do it, and passes. Better: find the
+# where B has ended. Numbering the threads, as in [[tile_walk]], would do it, and passes. Better: find the
 # way that keeps Kernel 5's rows. Which columns should a thread take?
 
 
@@ -92,7 +92,7 @@ see.tile_banks()
 # ### Exercise [[no_conflicts]] · Conflict-free
 # *stretch · hard · 17 minutes*
 #
-# The cell below has a right answer to [[outer_product]]. Fix both conflicts, and take its last line away.
+# The cell below has a right answer to [[slices]]. Fix both conflicts, and take its last line away.
 # What padding behind a row cannot do must be done by something else that can move. Every **read** of As and
 # of Bs should take one wavefront, and a store of C should move 4 sectors per request. (Stores into the tiles
 # may take two wavefronts: every element is stored once and read 16 times.)
