@@ -26,8 +26,8 @@ see.registers("thread_tiled_2d", results=64)
 # With one result per thread it was two.
 
 # %% [markdown]
-# *Time: about 45 minutes to read, 48 for the exercises; a pause is marked. Comes from document 004, kernel
-# v04, and from document 001; the [glossary](glossary.md#document) says what the documents are.*
+# *Time: about 45 minutes to read, 48 for the exercises; a pause is marked. The
+# [glossary](glossary.md#document) says what documents 001 and 004 are.*
 #
 # First two questions from memory, without looking back:
 
@@ -137,7 +137,7 @@ check.outer_product(make_outer)
 
 # %% [markdown]
 # The course's kernel of this notebook is `thread_tiled_2d`, document 004's v04. Here it is beside the kernel
-# of notebook [[thread_tiles_1d.ipynb]]. Compare it with yours.
+# of notebook [[thread_tiles_1d.ipynb]].
 
 # %% tags=["listing"]
 see.fold(see.diff("thread_tiled_1d", "thread_tiled_2d"), first="Write the exercise first, then open this.")
@@ -154,10 +154,9 @@ square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
 #
 # ## Which elements are missing?
 #
-# So far somebody else filled your tiles. Before you do it yourself, look at one who got it nearly right.
-# Document 001 is a first draft. Each of its threads brings one **slice** of each tile: TM rows of As in
-# column `tx`, and TN columns of Bs in row `ty`. (`top` and `left` are the thread's first row and column of
-# C.)
+# So far `fetch` filled your tiles. Before you do it yourself, look at document 001, a first draft that is
+# nearly right. Each of its threads brings one **slice** of each tile: TM rows of As in column `tx`, and TN
+# columns of Bs in row `ty`. (`top` and `left` are the thread's first row and column of C.)
 #
 # ```python
 # for i in range(TM):
@@ -289,9 +288,9 @@ see.coverage(make_kernel)
 #
 # ## How fast can it be?
 #
-# Count one step of one warp, as you wrote it. Your function of [[l1_queue]] counts wavefronts from addresses,
-# and shared memory has 32 banks just as L1 has 32 places. Here is a right version. `in_a_step` has the
-# addresses of one read of As. Write those of one read of Bs between the brackets.
+# Count one step of one warp, as you wrote it. Shared memory has 32 banks, as L1 has 32 places, so your
+# function of [[l1_queue]] counts its wavefronts. Here is a right version. `in_a_step` has the addresses of
+# one read of As. Write those of one read of Bs between the brackets.
 
 
 # %%
@@ -352,8 +351,7 @@ see.turns(only_bs=True)
 # %%
 from lockstep.intrinsics import u32, unroll  # noqa: F401
 
-# (This compiles. It needs NVIDIA's compiler, and no GPU: `python3 course.py doctor` says whether it is here,
-# and how to get it.)
+# (This needs NVIDIA's compiler, and no GPU: `python3 course.py doctor` says how to get it.)
 # see.as_compiled("thread_tiled_2d", make_kernel, tiles=square)
 
 # %% [markdown]
@@ -423,9 +421,8 @@ see.fold(
 # %% [markdown]
 # Was shared memory the limit? Keep your answer for the end.
 #
-# The picture below has the square, with what was measured on an H200 and what is counted. Forecast what 4 × 4
-# results per thread change: the shared loads per multiply-add, the registers, and the speed. Then set TM and
-# TN to 4.
+# The picture below has the square. Forecast what 4 × 4 results per thread change: the shared loads per
+# multiply-add, the registers, and the speed. Then set TM and TN to 4.
 
 # %%
 see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}, tells_best=False)
