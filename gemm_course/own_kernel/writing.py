@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import importlib.machinery
 import inspect
 import re
+import sys
 from pathlib import Path
 
 from gemm_course.kernels import LADDER, Stage
@@ -46,6 +48,11 @@ def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
         )
     if name in LADDER:
         raise OwnKernelError(f"{name} is a stage of the ladder: choose another name.")
+    if _is_somebodys(name):
+        raise OwnKernelError(
+            f"{name} is a module already, and {name}.py would stand before it wherever the folder is first on "
+            "Python's path: choose another name."
+        )
     if start not in LADDER:
         names = [stage.name for stage in LADDER]
         near = [name for name in names if start in name] or difflib.get_close_matches(start, names)
@@ -56,6 +63,11 @@ def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
         raise OwnKernelError(f"{path} exists already, and nothing was written: choose another name.")
     path.write_text(_text(LADDER[start], name, path.name), encoding="utf-8")
     return path
+
+
+def _is_somebodys(name: str) -> bool:
+    """Tell whether Python or an installed package has a module of this name."""
+    return name in sys.stdlib_module_names or importlib.machinery.PathFinder.find_spec(name) is not None
 
 
 def _text(stage: Stage, name: str, file: str) -> str:

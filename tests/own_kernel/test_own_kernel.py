@@ -41,11 +41,21 @@ def test_new_never_overwrites_and_says_what_is_wrong(tmp_path):
         ("mine", "wmma", "exists already"),
         ("my-kernel", "wmma", "cannot be imported"),
         ("wmma", "wmma", "choose another name"),
+        ("numba", "wmma", "numba is a module already"),
+        ("random", "wmma", "random is a module already"),
         ("other", "nonsense", "no stage is called 'nonsense'"),
     ):
         with pytest.raises(OwnKernelError, match=said):
             write_new(name, tmp_path, start)
     assert path.read_text() == "# all my work"
+
+
+def test_a_stage_in_place_of_a_file_is_told_how_to_begin_with_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OwnKernelError, match="new mine --from vectorized"):
+        own("vectorized")
+    with pytest.raises(OwnKernelError, match="new vektorized` writes one"):
+        own("vektorized")
 
 
 def test_before_there_is_a_file_a_stage_stands_for_it(tmp_path, monkeypatch):

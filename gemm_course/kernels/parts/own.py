@@ -129,9 +129,16 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError:
         raise OwnKernelError(f"{path} is no text in UTF-8, as Python's files are") from None
     except OSError:
-        raise OwnKernelError(
-            f"there is no file {path}. `python3 course.py new {path.stem}` writes one to begin with."
-        ) from None
+        raise OwnKernelError(f"there is no file {path}. {_to_begin_with(path.stem)}") from None
+
+
+def _to_begin_with(name: str) -> str:
+    """Return the command that writes a file of this name, or one that begins as the stage of this name."""
+    from gemm_course.kernels import LADDER  # It imports this package.
+
+    if name in LADDER:
+        return f"{name} is a stage of the ladder; `python3 course.py new mine --from {name}` begins with it."
+    return f"`python3 course.py new {name}` writes one to begin with."
 
 
 def _run(path: Path, text: str) -> dict:
