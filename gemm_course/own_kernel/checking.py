@@ -121,7 +121,11 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
     A, B, old = (random.standard_normal(size).astype(stage.dtype) for size in ((m, k), (k, n), (m, n)))
     extras = stage.example_extras(m, n)
     product = alpha * A.astype(np.float64) @ B.astype(np.float64) + beta * old.astype(np.float64)
-    right = stage.finished(product, *(extra.astype(np.float64) for extra in extras))
+    try:
+        right = stage.finished(product, *(extra.astype(np.float64) for extra in extras))
+    except Exception as error:  # whatever the learner's epilogue raises
+        given = ", ".join(f"{name} {np.shape(extra)}" for name, extra in zip(stage.extras, extras))
+        return [f"the epilogue of {in_file(stage.file, error)}. It was given C {(m, n)}, {given}"], []
     if np.shape(right) != (m, n):
         return [f"epilogue returns {np.shape(right)}, not C's shape, {(m, n)}"], []
     if beta == 0:

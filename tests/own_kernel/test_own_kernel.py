@@ -205,6 +205,14 @@ def test_an_epilogue_that_the_kernel_does_not_do_is_wrong(tmp_path):
         (EPILOGUE[:3], 'STAGE must name: extras={"bias": "n"}'),
         ([EPILOGUE[0], EPILOGUE[3]], "STAGE's extras say that it takes bias after C"),
         ([*EPILOGUE[:3], ('document="",', 'document="",\n    extras={"bias": "n"},')], "no epilogue"),
+        (
+            [*EPILOGUE[:3], (EPILOGUE[3][0], EPILOGUE[3][1].replace('"n"', '"m"'))],
+            "could not be broadcast together with shapes (127,129) (127,) . It was given C (127, 129), bias",
+        ),
+        (
+            [*EPILOGUE[:3], (EPILOGUE[3][0], EPILOGUE[3][1].replace("np.", "npy."))],
+            "NameError: name 'npy' is not defined",
+        ),
     ],
 )
 def test_half_an_epilogue_is_told_what_is_missing(tmp_path, left_out, said):
