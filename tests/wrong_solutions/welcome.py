@@ -121,6 +121,27 @@ WRONG["sector_and_line"] = altered(
         "sizes_16_a_row": ("16 is that of one array. `A", (ADDRESS, "(i * 16 + j) * A.itemsize")),
         "remainders": ("*within* the sector", (RETURNED, "address % 32, address % 128")),
         "sector_of_the_line": ("within its line", (RETURNED, "address % 128 // 32, address // 128")),
+        "remainder_for_the_sector": ("Which sector: `// 32`", (RETURNED, "address % 32, address // 128")),
+        "floats_for_the_sector": (
+            "how many floats a sector holds. The",
+            (RETURNED, "address // 8, address // 128"),
+        ),
+        "sector_divided_twice": (
+            "divided by 32 and then by 8",
+            (RETURNED, "address // 32 // 8, address // 128"),
+        ),
+        "elements_for_the_sector": (
+            "For the sector, elements",
+            (RETURNED, "address // A.itemsize // 32, address // 128"),
+        ),
+        "remainder_for_the_line": ("Which line: `// 128`", (RETURNED, "address // 32, address % 128")),
+        "eight_sectors_a_line": ("this takes eight", (RETURNED, "address // 32, address // 32 // 8")),
+        "place_in_the_line": ("place within its line", (RETURNED, "address // 32, address // 32 % 4")),
+        "sector_for_the_line": ("A line has 128 bytes.", (RETURNED, "address // 32, address // 32")),
+        "elements_for_the_line": (
+            "For the line, elements",
+            (RETURNED, "address // 32, address // A.itemsize // 128"),
+        ),
         "line_first": ("Sector and line are swapped", (RETURNED, "address // 128, address // 32")),
         "column_by_column": (
             "`i` and `j` are swapped",
@@ -260,6 +281,7 @@ WRONG["broadcast_add"] = altered(
             (GUARD, "x < out.shape[0] and y < out.shape[1]"),
         ),
         "stored_at_x_y": ("The indices of `out` are swapped", ("out[y, x]", "out[x, y]")),
+        "all_at_x_y": ("of all three arrays are swapped", (STORE, "out[x, y] = down[x] + across[y]")),
         "either_is_enough": ("`or` in the guard", (" and ", " or ")),
         "leaves_only_if_both": (
             "One is enough to leave: `or`",
@@ -372,8 +394,8 @@ WRONG["broadcast_add"] = altered(
 WRONG["roof"] = returning(
     "roof",
     {
-        "dram_alone": ("Only DRAM's limit", "4.8 * flop / bytes"),
-        "arithmetic_alone": ("Only the 67 count", "min(67, 4.8e12 * flop / bytes)"),
+        "dram_alone": ("returns DRAM's limit alone", "4.8 * flop / bytes"),
+        "arithmetic_alone": ("returns 67 for every kernel", "min(67, 4.8e12 * flop / bytes)"),
         "intensity": ("That is the arithmetic intensity", "flop / bytes"),
         "intensity_below_the_peak": ("The intensity itself is compared with 67", "min(67, flop / bytes)"),
         "the_higher_one": ("The higher of the two", "max(67, 4.8 * flop / bytes)"),

@@ -203,12 +203,20 @@ OUT_SWAPPED = (
     "The indices of `out` are swapped: a thread stores `out[x, y]`. NumPy writes the row first, and y is the "
     "row: `out[y, x]`."
 )
+ALL_SWAPPED = (
+    "The indices of all three arrays are swapped: a thread stores `out[x, y]`, from `down[x]` and "
+    "`across[y]`. x counts columns and y rows, and NumPy writes the row first: `out[y, x]`, `down[y]`, "
+    "`across[x]`."
+)
 
 
 def _swapped(trial: Trial) -> str:
     """Return what keeps the columns beyond the number of rows from being stored."""
     if _stores_at_x_y(trial):
-        return OUT_SWAPPED
+        # On a square matrix all indices stay in bounds, and two swaps that agree give the right sums.
+        square = _trial(trial.kernel, 16, 16)
+        right = square.before["down"][:, None] + square.before["across"]
+        return ALL_SWAPPED if np.allclose(square.after["out"], right, rtol=1e-5) else OUT_SWAPPED
     return BOTH_BY_ROWS if _trial(trial.kernel, *TALL).touched("out").all() else GUARD_SWAPPED
 
 

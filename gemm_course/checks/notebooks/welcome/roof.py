@@ -20,15 +20,13 @@ CASES = (
 
 SLIPS = (
     Slip(
-        "Only DRAM's limit is here. Where a kernel does much per byte, arithmetic is the limit: never "
-        "more "
-        "than 67.",
+        "Your function returns DRAM's limit alone, and for a kernel with many FLOP per byte that is more "
+        "than 67 TFLOPS. No kernel computes faster than that: return the smaller of the two.",
         lambda flop, bytes: BANDWIDTH * flop / bytes,
     ),
     Slip(
-        "Only the 67 count here. DRAM allows less where a kernel does little per byte: 4.8 TB per "
-        "second "
-        "times the intensity, in TFLOPS as the 67.",
+        "Your function returns 67 for every kernel. Where a kernel does few FLOP per byte, DRAM allows less: "
+        "4.8 times the FLOP per byte, in TFLOPS as well.",
         lambda *_: PEAK,
     ),
     Slip(
@@ -130,5 +128,5 @@ def _rounded(answer) -> float:
     passed=f"{len(CASES)} kernels: DRAM's roof up to some 14 FLOP per byte, from there on 67 TFLOPS.",
 )
 def roof(flop, bytes):
-    """roof(flop, bytes) -> the most TFLOPS an H200 reaches with so many FLOP and bytes from and to DRAM."""
+    """roof(flop, bytes) -> the most TFLOPS of an H200 for so many FLOP, so many bytes from and to DRAM."""
     return _rounded(min(PEAK, BANDWIDTH * flop / bytes))

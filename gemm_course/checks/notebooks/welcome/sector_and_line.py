@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gemm_course.checks.engines.tables import Slip, table_exercise, whole_numbers
+from gemm_course.checks.engines.tables import Part, Slip, table_exercise, whole_numbers
 
 # Both sizes are in bytes.
 SECTOR, LINE = 32, 128
@@ -15,6 +15,8 @@ MATRICES = {
     "np.zeros((20, 13), np.float32)[::2]": np.zeros((20, 13), np.float32)[::2],
     "np.zeros((5, 40), np.float32)[:, ::2]": np.zeros((5, 40), np.float32)[:, ::2],
     "np.zeros((14, 9), np.float32).T": np.zeros((14, 9), np.float32).T,
+    # Only here is a line's number above 31, so that a line divided twice is not always 0.
+    "np.zeros((5, 600), np.float32)": np.zeros((5, 600), np.float32),
 }
 NAMES = {id(A): name for name, A in MATRICES.items()}
 PLACES = ((0, 0), (0, 9), (1, 0), (2, 10), (4, 7), (3, 1), (3, 9))
@@ -156,6 +158,51 @@ SLIPS = (
     ),
 )
 
+# Judged only where no slip of the whole answer fits: each number by itself.
+SECTOR_SLIPS = (
+    Slip(
+        "`% 32` gives the place *within* the sector. Which sector: `// 32`.",
+        lambda i, j, A: _address(i, j, A) % SECTOR,
+    ),
+    Slip(
+        "8 is how many floats a sector holds. The distances are in bytes: divide by 32.",
+        lambda i, j, A: _address(i, j, A) // 8,
+    ),
+    Slip(
+        "The bytes are divided by 32 and then by 8. A sector of 32 bytes holds 8 floats, and that is the "
+        "same thing twice: divide the bytes by 32 alone.",
+        lambda i, j, A: _address(i, j, A) // SECTOR // 8,
+    ),
+    Slip(
+        "For the sector, elements are counted, but a sector is 32 *bytes*: divide the bytes by 32.",
+        lambda i, j, A: _address(i, j, A) // A.itemsize // SECTOR,
+    ),
+)
+LINE_SLIPS = (
+    Slip(
+        "`% 128` gives the place *within* the line. Which line: `// 128`.",
+        lambda i, j, A: _address(i, j, A) % LINE,
+    ),
+    Slip(
+        "A line is four sectors; this takes eight. (8 is how many floats a sector holds.) Divide the bytes "
+        "by 128, or the sectors by 4.",
+        lambda i, j, A: _address(i, j, A) // SECTOR // 8,
+    ),
+    Slip(
+        "This is the sector's place within its line, 0 to 3. Which line: divide the sectors by 4, rounding "
+        "down.",
+        lambda i, j, A: _address(i, j, A) // SECTOR % 4,
+    ),
+    Slip(
+        "32 is how many floats a line holds, and how many bytes a sector has. A line has 128 bytes.",
+        lambda i, j, A: _address(i, j, A) // 32,
+    ),
+    Slip(
+        "For the line, elements are counted, but a line is 128 *bytes*: divide the bytes by 128.",
+        lambda i, j, A: _address(i, j, A) // A.itemsize // LINE,
+    ),
+)
+
 
 @table_exercise(
     start="`sector_and_line` returns None. First find out how many bytes lie between the first byte of `A` "
@@ -168,6 +215,7 @@ SLIPS = (
     ),
     cases=CASES,
     slips=SLIPS,
+    parts=(Part("sector", 0, SECTOR_SLIPS), Part("line", 1, LINE_SLIPS)),
     read=whole_numbers("the sector", "the line"),
     show=lambda case: f"sector_and_line({case[0]}, {case[1]}, A) with A = {NAMES[id(case[2])]}",
     passed=f"{len(CASES)} elements of {len(MATRICES)} arrays, among them slices, a transposed one and "
