@@ -102,19 +102,20 @@ out[:8]
 see.predict("welcome.surplus")
 
 # %% [markdown]
-# See for yourself: write the launch with `a[:100]` and `out[:100]` as the last line of the cell. A cell shows
-# the value of its last line. Here it is a report. Its columns are for later. Look only at its end, the
-# findings: what is wrong, and in which line of the code.
+# See for yourself: give the launch in this cell `a[:100]` and `out[:100]`. The emulator returns a report of
+# what the threads did. Its `errors` say what was wrong, and in which line of the code.
 
 # %% id="surplus"
 ### BEGIN SOLUTION
-emulate(double, 3, 40, a[:100], out[:100])
+report = emulate(double, 3, 40, a[:100], out[:100])
 ### STUB
-# # your code: one line
+# report = emulate(double, 3, 40, a, out)  # your code: change this line
 ### END SOLUTION
+print(*report.errors, sep="\n")
 
 # %% [markdown]
-# The report names the first of the 20 threads. Blocks rarely fit exactly, so a kernel has a **guard**: an
+# Each error names the first of the 20 threads, number 20 of block 2. (Both count from 0. A block can have
+# three dimensions, so there are three numbers.) Blocks rarely fit exactly, so a kernel has a **guard**: an
 # `if` that lets only those threads work that have an element. An array knows its size: `out.size`,
 # `len(out)`, or `m, n = out.shape`.
 #
@@ -138,7 +139,7 @@ check.blocks_for(blocks_for)
 
 # %% [markdown] tags=["stub"]
 # *Every exercise has these three: a verdict when its cell has run, hints that open one by one, and the
-# solution, folded.*
+# solution, folded. What is marked* core *belongs to the road; the few marked* stretch *do not.*
 
 # %% [markdown]
 # ### Exercise [[vector_add]] · Add two vectors
@@ -146,8 +147,8 @@ check.blocks_for(blocks_for)
 #
 # Write the kernel `vector_add(a, b, out)`: `out[i] = a[i] + b[i]`. It is launched with blocks of 128 threads,
 # and as many blocks as it takes. The vectors may have any length. Every thread stores one element at most,
-# its own, and touches nothing outside the arrays. (The checker fills `out` with NaN, *not a number*, before
-# the launch: where you see NaN, nothing was stored.)
+# its own, and touches nothing outside the arrays. (Before the launch, `check` fills `out` with NaN, *not a
+# number*: where you see NaN, nothing was stored.)
 
 
 # %% id="ex-vector_add"
@@ -289,7 +290,7 @@ see.branch()
 # %% [markdown]
 # You can see it in the counts as well. A **request** is one access to memory by one warp, all its lanes
 # together. Here 128 threads, four warps, store one number each. Run it: there are as many requests as if
-# there were eight warps. (`lanes` adds up the lanes that took part.)
+# there were eight warps. (`line` is the line of code, and `lanes` adds up the lanes that took part.)
 #
 # **Then change the condition,** so that 64 threads still store a 1 and 64 a 2, but with half as many
 # requests.
@@ -351,8 +352,8 @@ see.addresses()
 # kernel cannot tell which of the three answers. To it they are one: **global memory**.
 #
 # Now a count, for `double` and its 3 blocks of 40 threads. `a` begins where a sector begins. How many
-# requests for `a` are there, and how many sectors do they touch, all added up? (In the table, a *load* reads
-# and a *store* writes.)
+# requests for `a` are there, and how many sectors do they touch, all added up? (In the table, under `op`, a
+# *load* reads and a *store* writes; `bytes` are those that the lanes asked for.)
 
 # %%
 report = emulate(double, 3, 40, a, out)
@@ -412,9 +413,9 @@ check.sector_and_line(sector_and_line)
 # costs ...*
 
 # %% [markdown] tags=["thought"]
-# - **I made** two kernels, in which each thread finds its own element.
+# - **I made** kernels in which each thread finds its own element.
 # - **A thread finds its element by** the numbers of its block and its own, x for the column. A guard stops
-#   those that have none.
+#   threads that have none.
 # - **A request of a warp costs** as many sectors of 32 bytes as its lanes touch. How much time that is,
 #   notebook [[naive.ipynb]] asks.
 
