@@ -4,7 +4,7 @@
 # A side trip from [notebook [[welcome.ipynb]]](welcome.ipynb#cell-id=side-roofline), and back.
 #
 # A GPU has two speeds: how fast it computes, and how fast it gets its numbers. NVIDIA's data sheet for the
-# H200 SXM says **67 TFLOPS** for floats of 32 bits (FP32), and **4.8 TB per second** from DRAM. One TB is
+# H200 says **67 TFLOPS** for floats of 32 bits (FP32), and **4.8 TB per second** from DRAM. One TB is
 # $10^{12}$ bytes. Take the kernel that adds two vectors:
 
 # %%
@@ -14,8 +14,9 @@ from gemm_course import widgets as see
 see.predict("welcome.intensity")
 
 # %% [markdown]
-# *Time: about 15 minutes to read, 8 for the exercises. Needs notebook [[welcome.ipynb]]. The last section
-# gives away speeds of notebooks [[naive.ipynb]] and [[coalesced.ipynb]]: read it after them.*
+# *Time: about 15 minutes to read, 8 for the exercises. Needs notebook [[welcome.ipynb]]; the last section
+# needs [[coalesced.ipynb]] as well, and gives away speeds of [[naive.ipynb]] and [[coalesced.ipynb]]. Before
+# it, a link leads back.*
 #
 # ## Where do 67 TFLOPS come from?
 #
@@ -41,7 +42,7 @@ see.machine()
 #
 # That depends on the kernel: **how many operations does it do for each byte that it moves?** This number is
 # its *arithmetic intensity*, in FLOP per byte. Times the bytes per second of a memory, it is the most FLOP
-# per second that this memory allows.
+# per second that this memory allows: the memory's **roof**. Arithmetic has a roof as well, here 67 TFLOPS.
 #
 # ### Exercise [[roof]] · The roof
 # *core · easy · 5 minutes*
@@ -68,10 +69,17 @@ check.roof(roof)
 #
 # The plot below is your function, and is called a **roofline**. Both axes are logarithmic. Its slanted part
 # is DRAM's limit, its flat part the limit of arithmetic (66.9, not rounded). The slider doubles n. Between
-# which two n does the limit change? Then compute the very n.
+# which two n does the limit change? Then compute the very n, in the cell after it.
 
 # %%
 see.roofline()
+
+# %% id="ridge"
+### BEGIN SOLUTION
+67 / 4.8 * 6
+### STUB
+# # your code: one line
+### END SOLUTION
 
 # %% [markdown] tags=["thought"]
 # Between 64 and 128. The roofs meet at 67 / 4.8, some 14 FLOP per byte: n / 6 = 14, so from n = 84 on.
@@ -85,10 +93,22 @@ see.predict("welcome.twice")
 #
 # ## Can a kernel stand above a roof?
 #
-# (After notebook [[coalesced.ipynb]].) Notebook [[coalesced.ipynb]] has the kernel `naive_coalesced`. In a
-# step along k, a warp reads one float of A, and 32 neighbours of B: 1 + 4 = 5 sectors, 160 bytes. With them
-# it does 32 multiplications and 32 additions. At DRAM's 4.8 TB per second that makes 1.9 TFLOPS. But it
-# reaches 6.6.
+# *Stop here if you have not done notebook [[coalesced.ipynb]] yet: [back to notebook
+# [[welcome.ipynb]]](welcome.ipynb#cell-id=side-roofline).*
+#
+# Notebook [[coalesced.ipynb]] has the kernel `naive_coalesced`. In a step of its loop, a warp reads one float
+# of A, and 32 neighbours of B: 1 + 4 = 5 sectors, 160 bytes. With them it does 32 multiplications and 32
+# additions. What does your `roof` say of it?
+
+# %% id="its-roof"
+### BEGIN SOLUTION
+roof(32 + 32, 160)
+### STUB
+# # your code: one line
+### END SOLUTION
+
+# %% [markdown]
+# At DRAM's 4.8 TB per second that makes 1.9 TFLOPS. But it reaches 6.6.
 
 # %%
 see.predict("welcome.above")
@@ -101,7 +121,8 @@ see.fold(lambda: see.roofline(until="naive_coalesced"))
 # holds never comes from DRAM. Each memory has a roof of its own, for its own bytes. **A roofline without the
 # name of its bytes on the axis says nothing.**
 #
-# And what of DRAM's own bytes? By the hardware's count, `naive_uncoalesced` does 16 FLOP for each byte from
+# And what of DRAM's own bytes? `naive_uncoalesced` is the kernel of notebook [[naive.ipynb]]. By the
+# hardware's count it does 16 FLOP for each byte from
 # and to DRAM. That is to the right of 14, so this roof is 67 TFLOPS. The kernel reaches less than one percent
 # of it: DRAM is busy 1 % of the time, L1 99 %.
 #
