@@ -139,7 +139,7 @@ check.blocks_for(blocks_for)
 
 # %% [markdown] tags=["stub"]
 # *Every exercise has these three: a verdict when its cell has run, hints that open one by one, and the
-# solution, folded. What is marked* core *belongs to the road; the few marked* stretch *do not.*
+# solution, folded. Who does a notebook does the exercises marked* core; *the few marked* stretch *can wait.*
 
 # %% [markdown]
 # ### Exercise [[vector_add]] · Add two vectors
@@ -449,8 +449,8 @@ see.quiz("welcome")
 # <!-- contents -->
 
 # %% [markdown]
-# The course remembers which exercises have passed. Come back and run this cell to see how far you are, or ask
-# `python3 course.py progress` in a terminal.
+# The course remembers which exercises have passed, on the *road* (notebooks 00 to 12) and on side trips. Come
+# back and run this cell to see how far you are, or ask `python3 course.py progress` in a terminal.
 
 # %% id="progress"
 check.progress()

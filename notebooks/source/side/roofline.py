@@ -122,9 +122,8 @@ see.fold(lambda: see.roofline(until="naive_coalesced"))
 # name of its bytes on the axis says nothing.**
 #
 # And what of DRAM's own bytes? `naive_uncoalesced` is the kernel of notebook [[naive.ipynb]]. By the
-# hardware's count it does 16 FLOP for each byte from
-# and to DRAM. That is to the right of 14, so this roof is 67 TFLOPS. The kernel reaches less than one percent
-# of it: DRAM is busy 1 % of the time, L1 99 %.
+# hardware's count it does 16 FLOP for each byte from and to DRAM. That is to the right of 14, so this roof is
+# 67 TFLOPS. The kernel reaches less than one percent of it: DRAM is busy 1 % of the time, L1 99 %.
 #
 # **What we now know:** a roof is a limit, not a forecast. The lowest roof may belong to another memory.
 #
