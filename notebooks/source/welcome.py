@@ -449,7 +449,7 @@ see.quiz("welcome")
 # <!-- contents -->
 
 # %% [markdown]
-# The course remembers which exercises have passed, on the *road* (notebooks 00 to 12) and on side trips. Come
+# The course remembers which exercises have passed, on the *road* (the first table) and on side trips. Come
 # back and run this cell to see how far you are, or ask `python3 course.py progress` in a terminal.
 
 # %% id="progress"
