@@ -50,8 +50,8 @@ def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
         raise OwnKernelError(f"{name} is a stage of the ladder: choose another name.")
     if _is_somebodys(name):
         raise OwnKernelError(
-            f"{name} is a module already, and {name}.py would stand before it wherever the folder is first on "
-            "Python's path: choose another name."
+            f"{name} is a module already, and {name}.py would stand before it wherever its folder comes "
+            "first: choose another name."
         )
     if start not in LADDER:
         names = [stage.name for stage in LADDER]

@@ -13,6 +13,10 @@ OWNER = returning(
         "row_left_out": ("leaves out the row", "(row % 8 * 4 + column // 2, column % 2)"),
         "neighbour_left_out": ("which of the two neighbours", "(row % 8 * 4 + column // 2, row // 8 * 2)"),
         "row_only": ("counts rows by 1", "(row % 8 * 4 + column // 2, row // 8)"),
+        "order": (
+            "first the lane, then the place",
+            "(row // 8 * 2 + column % 2, row % 8 * 4 + column // 2)",
+        ),
         "lane_only": ("must be two numbers", "row % 8 * 4 + column // 2"),
     },
 )
@@ -140,6 +144,7 @@ SWIZZLE = returning(
         "two_rows": ("Two neighbouring rows", "piece ^ row // 2 % 8"),
         "not_folded": ("beyond the end of its row", "piece + row"),
         "in_values": ("not FP16 values", "(piece ^ row % 8) * 8"),
+        "in_bytes": ("not bytes", "(piece ^ row % 8) * 16"),
         "in_banks": ("not banks", "(piece + row) % 8 * 4"),
         "from_one": ("count from 0", "(piece + row) % 8 + 1"),
         "through_the_tile": ("within its row", "row * 8 + (piece ^ row % 8)"),

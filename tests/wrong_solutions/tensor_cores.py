@@ -136,12 +136,6 @@ ONCE = altered(
         ),
         "place_in_fragments": ("A place counts elements", ("(0, i * 16), ROW", "(0, i), ROW")),
         "a_eight_rows_on": ("begins at row 8", ("(i * 16, 0), ROW", "(i * 8, 0), ROW")),
-        "b_eight_columns_on": ("begins at column 8", ("(0, i * 16), ROW", "(0, i * 8), ROW")),
-        "both_eight_on": (
-            "count by 16",
-            ("(i * 16, 0), ROW", "(i * 8, 0), ROW"),
-            ("(0, i * 16), ROW", "(0, i * 8), ROW"),
-        ),
         "b_by_rows": ("so take `b[j]`", ("a[i], b[j]", "a[i], b[i]")),
         "a_by_columns": ("so take `a[i]`", ("a[i], b[j]", "a[j], b[j]")),
         "last_product_forgotten": (
@@ -236,6 +230,10 @@ FROM_ACC = """    for e in range(8):
 RAGGED = altered(
     "ragged_product",
     {
+        "whole_runs_of_eight": (
+            "only where all of them are in C",
+            (GUARD, "if row0 + r < m and col0 + c + 8 <= n:"),
+        ),
         "skips_tiles_at_the_edge": (
             "Tiles that reach beyond C are skipped",
             (GUARD, "if row0 + 16 <= m and col0 + 16 <= n:"),
@@ -282,7 +280,6 @@ RAGGED = altered(
         "adds_to_c": ("not with `+=`", ("c + e] = Cs", "c + e] += Cs")),
         "guards_the_rows_alone": ("Rows are guarded", (GUARD, "if row0 + r < m:")),
         "store_guarded_by_lane": ("do not make it as one", (STORE, f"if row0 + r < m:\n        {STORE}")),
-        "row_by_row_alone": ("never stored", ("col0 + c + e < n:", "col0 + c + 7 < n:")),
         "stores_transposed": ("arrives transposed", ("acc, ROW_MAJOR)", "acc, COL_MAJOR)")),
         "without_tensor_cores_at_all": (
             "no Tensor Core is used",

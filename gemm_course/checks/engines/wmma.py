@@ -268,8 +268,8 @@ WORDS = {
     "out_of_bounds": "The kernel accesses elements outside its arrays. ",
 }
 MISALIGNED = (
-    "A place counts elements, not fragments. A fragment must begin at a multiple of 32 bytes (16 FP16 or "
-    "8 float32 values), and its rows must be multiples of 16 bytes apart."
+    "A place counts elements, and fragments lie 16 apart. A fragment must begin at a multiple of 32 bytes "
+    "(16 FP16 or 8 float32 values), and its rows must be multiples of 16 bytes apart."
 )
 
 

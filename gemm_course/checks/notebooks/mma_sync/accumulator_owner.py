@@ -70,6 +70,12 @@ OF_PLACE = (
         "The place: `column % 2` says which of two neighbours, and rows from 8 on add 2.",
     ),
     cases=CASES,
+    slips=(
+        Slip(
+            "Both numbers are right, and their order is not: first the lane, then the place.",
+            lambda row, column: accumulator_owner.right(row, column)[::-1],
+        ),
+    ),
     parts=(Part("lane", 0, OF_LANE), Part("place", 1, OF_PLACE)),
     read=whole_numbers("lane", "place"),
     passed=f"Right for all {len(CASES)} elements, as the emulator's `mma_m16n8k16` has it and as the PTX ISA "

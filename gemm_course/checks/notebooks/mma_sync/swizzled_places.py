@@ -6,6 +6,7 @@ from gemm_course.checks.core import Refused, call, exercise, function_of, whole_
 
 # Eight pieces of 16 bytes fill all 32 banks, and ldmatrix reads eight rows at a time.
 EIGHT = 8
+BYTES = 16  # of a piece
 ROWS = 64
 NARROW_TO_WIDE = (8, 4, 2, 16, 32)
 
@@ -103,6 +104,8 @@ def _check_rows(table: list[list[int]], pieces: int) -> None:
 
 def _outside(table: list[list[int]], pieces: int) -> str:
     flat = [where for places in table for where in places]
+    if any(where % BYTES for where in flat) is False and max(flat) >= pieces:
+        return "Places count pieces, 0, 1, 2 and so on, not bytes: do not multiply by 16."
     if any(where % EIGHT for where in flat) is False and max(flat) >= pieces:
         return "Places count pieces, 0, 1, 2 and so on, not FP16 values: do not multiply by 8."
     if any(where % 4 for where in flat) is False and max(flat) >= pieces:

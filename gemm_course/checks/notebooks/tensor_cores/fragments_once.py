@@ -150,16 +150,6 @@ LIKELY = (
         lambda C: _quarters(C, lambda i, j: i / 2, lambda i, j: j),
     ),
     (
-        "`b[1]` begins at column 8 of `Bs`, in the middle of `b[0]`. A fragment has 16 columns: "
-        "`(0, i * 16)`.",
-        lambda C: _quarters(C, lambda i, j: i, lambda i, j: j / 2),
-    ),
-    (
-        "`a[1]` and `b[1]` begin 8 elements after `a[0]` and `b[0]`. A fragment has 16 rows and columns: "
-        "count by 16.",
-        lambda C: _quarters(C, lambda i, j: i / 2, lambda i, j: j / 2),
-    ),
-    (
         "`acc[i, j]` is the product of `a[i]` and `b[i]`. Columns of C are B's, so take `b[j]`.",
         lambda C: _quarters(C, lambda i, j: i, lambda i, j: i),
     ),
