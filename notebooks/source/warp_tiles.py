@@ -5,9 +5,9 @@
 # other shape of 64 results needs fewer. And still shared memory is the busiest part of the SM: these four
 # reads take a warp **20 wavefronts**.
 #
-# Here is such a warp: 2 rows of 16 lanes. Drawn is one of its reads; the title counts all four. You may place
-# the lanes otherwise. You may also cut the 8 rows and the 8 columns of a lane into two **runs** of four, with
-# the runs of other lanes between. **Get from 20 wavefronts to 12.**
+# Here is such a warp: 2 rows of 16 lanes. Drawn is one of its reads; the title counts all four. Choose
+# another **layout**: place the lanes otherwise, or cut the 8 rows and the 8 columns of a lane into two
+# **runs** of four, with the runs of other lanes between. **Get from 20 wavefronts to 12.**
 
 # %%
 from numba import cuda, float32
@@ -62,6 +62,9 @@ see.my_bet("warp_tiles", tflops=...)
 # first with the second, and the third with the fourth. (Why? 128 bytes come back per clock, [says an engineer
 # of NVIDIA](https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2). Where
 # pairs are alike, these are enough for 16 lanes.)
+#
+# In the picture `4: 32` is lane 4, which reads from word 32 on. Dark boxes are served in this turn, and a
+# bracket joins two lanes that ask for the same. Below, a line is a wavefront; the number in it is the lane.
 #
 # Lanes are numbered row by row. With 2 × 16 lanes in one piece the turns of Bs do not join. **Find all
 # layouts in which they do.** Then look at As in these.
@@ -156,9 +159,9 @@ def step(rows, columns, run):
 step(2, 16, 8)  # in one piece: must be 20; runs of four: step(2, 16, 4)
 
 # %% [markdown]
-# **Bet: how few wavefronts can a layout need?** Then write a loop over the eight layouts of the opening, and
-# go beyond them: to 32 × 1 lanes, and to runs of two. (These are read two floats at a time, 64 bits, in two
-# turns of 16 lanes. So either tile takes four reads.)
+# In the opening one layout needed only 8 wavefronts. **Bet: does any layout need fewer, and why?** Then write
+# a loop over the eight layouts of the opening, and go beyond them: to 32 × 1 lanes, and to runs of two.
+# (These are read two floats at a time, 64 bits, in two turns of 16 lanes. So either tile takes four reads.)
 
 # %%
 # your loop
@@ -171,7 +174,8 @@ step(2, 16, 8)  # in one piece: must be 20; runs of four: step(2, 16, 4)
 # | 8 × 4 | 12 | 12 |
 # | 16 × 2 | 12 | 8 |
 #
-# Eight: 16 × 2 lanes in runs of four, where the turns of Bs join too. 32 × 1 lanes need 20 in one piece, and
+# No. A read of four floats takes two turns, even where turns join. So four reads take at least 8 wavefronts.
+# With 16 × 2 lanes in runs of four it is 8, for those of Bs join too. 32 × 1 lanes need 20 in one piece, and
 # 12 in runs of four. Runs of two take 12 with 4 × 8 lanes: as many wavefronts as runs of four, but 8 reads
 # instead of 4. So the course's kernel has **runs of four**.
 
@@ -192,11 +196,13 @@ see.owners(stage="warp_tiled")
 
 # %% [markdown]
 # Thread 5 is lane 5 of warp 0. Its first row is 0. Its first column is 20, for five lanes with four columns
-# each come before it. Where do threads 45 and 75 begin? Work it out, then set the picture to their warp and
-# lane, and *look at a* thread.
+# each come before it. Where do threads 45 and 75 begin? Work it out. If the sum is not right, set the picture
+# to their warp and lane, and *look at a* thread.
 
 # %%
 first_place = {5: (0, 20), 45: (..., ...), 75: (..., ...)}  # thread: (first row, first column)
+worked_out = [place for place in first_place.values() if ... not in place]
+sum(64 * row + column for row, column in worked_out)  # all three: must be 2644
 
 # %% [markdown]
 # ### Exercise [[runs_of_four]] · Runs of four
@@ -216,7 +222,8 @@ first_place = {5: (0, 20), 45: (..., ...), 75: (..., ...)}  # thread: (first row
 # lane is 16–19.
 #
 # `fetch`, `clear` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`. As is
-# transposed, as in notebook [[vectorized_access.ipynb]]: `As[p, row]`.
+# transposed, as in notebook [[vectorized_access.ipynb]]: `As[p, row]`. The checker wants `a`, `b` and `acc`
+# in registers. So index them with the loops' variables alone (notebook [[thread_tiles_1d.ipynb]]).
 
 # %%
 from gemm_course.checks.kits import thread_tile_parts
@@ -321,8 +328,8 @@ see.fold(
 
 # %% [markdown] tags=["thought"]
 # The wait falls from 34 to 5 %, and 38 TFLOPS become **43**: 13 % more. Both kernels issue as many
-# instructions, and have as many registers. Why only 13 %? A warp that does not wait for memory mostly waits
-# for another warp's turn to issue.
+# instructions, and have as many registers. Why only 13 %? Look at what grew instead. In *another warp's turn*
+# a warp is ready, and its scheduler issues for another one.
 
 # %% [markdown]
 # ## Is this story true?
@@ -372,7 +379,8 @@ see.predict("warp_tiles.eight")
 
 # %% [markdown]
 # **What we know now:** from 20 to 12 wavefronts the kernel gained, from 12 to 8 nothing. A limit shows when
-# you take its work away: shared memory was the limit, and is it no longer.
+# you take its work away: shared memory was the limit, and is no
+# longer.
 #
 # ## Does a kernel without conflicts win?
 #
@@ -394,8 +402,8 @@ of_a, of_b
 
 # %% [markdown]
 # Eight reads of one wavefront, and two of four turns with one each: no conflict anywhere. Here is what the
-# H200 counted per warp and step in three kernels, with the same block and 64 results per thread. Which is
-# which?
+# H200 counted per warp and step in three kernels, with the same block and 64 results per thread. Y is the
+# rival. Which are X and Z?
 #
 # | | reads | wavefronts |
 # |---|---|---|
@@ -408,21 +416,22 @@ see.predict("warp_tiles.rival")
 
 # %% tags=["listing"]
 see.fold(
-    lambda: see.limits(("vectorized", square), "warp_tiled_tm1", "warp_tiled"),
+    lambda: see.limits(("vectorized", square), "warp_tiled_tm1"),
     see.source("warp_tiled_tm1"),
-    first="Choose your answer first, then open this: three kernels, and the listing of Y.",
+    first="Choose your answer first, then open this: Z and Y, and the listing of Y.",
 )
 
 # %% [markdown]
-# Now cure the rival: cut its rows into runs of four, and its columns too. Which of the eight layouts is that?
-# How many TFLOPS does it bring? (A product of 4096³ has `2 * 4096**3` operations. It should come to 42.)
+# Now cure the rival: cut its rows into runs of four, and its columns too. Which line of the table of eight is
+# that? How many TFLOPS does it bring? (A product of 4096³ has `2 * 4096**3` operations. It should come to
+# 42.)
 
 # %%
 # your line: TFLOPS from the milliseconds of that layout
 
 # %% [markdown]
-# **What we know now:** a warp tile alone brings nothing, and neither does the absence of conflicts. Count
-# wavefronts, and count instructions.
+# **What we know now:** a kernel with warp tiles and without a conflict may be no faster than one with
+# conflicts and without warp tiles. Count wavefronts, and count instructions.
 
 # %% [markdown] id="side-warp_loops"
 # Side trip, 55 minutes: document 003 cuts a block's tile three times, and gives every piece a name. [Who owns
@@ -431,22 +440,27 @@ see.fold(
 # %% [markdown]
 # ## What stops it now?
 #
-# Not shared memory: you have seen its work taken away. What is busiest, with 12 wavefronts and with 8? Say
-# what you expect.
+# Not shared memory: you have seen its work taken away. Below is the kernel with 12 wavefronts and with 8.
+# Which part is busiest in each, and in how many per cent of the clocks? Write it down first.
 
 # %%
 see.fold(
     lambda: see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16})),
-    first="Say what you expect, then open this.",
+    first="Write it down, then open this.",
 )
 
 # %% [markdown]
-# Now all tiles are yours. Set BM and BN to 256, and see what happens to the registers, and to the speed that
-# was measured. Then find tiles that beat the 43 TFLOPS of the square. (The wavefronts in this picture are
-# those of the source, where every read is of one float.)
+# So would a larger block help? Set BM and BN to 256. No count per multiply-add gets worse, and half of the
+# global loads go. Yet the speed falls from 43 to 3.8 TFLOPS. Which line of the picture tells why? (An *FMA*
+# is a multiply-add. Its wavefronts here are those of the source, where every read is of one float.)
 
 # %%
 see.tiles("warp_tiled", tells_best=False)
+
+# %% [markdown] tags=["thought"]
+# *Registers, 64 per thread.* A block of 256 × 256 has 1,024 threads, and an SM's 65,536 registers must do for
+# all of them. But a thread has 64 results, and needs registers for `a`, `b` and its indices too. So it
+# spills, as in notebook [[thread_tiles_1d.ipynb]]: 688 bytes of each thread are in local memory.
 
 # %% [markdown]
 # ## What have you made?
@@ -504,9 +518,9 @@ check.tile_kernel(make_tiled)
 # `ceil(m / T)` blocks. Each thread computes one result.
 #
 # A block's T × T results need the elements around them too, its **halo**. So its tile has (T + 2) × (T + 2)
-# elements, more than the block has threads. Load each of them once, but none from outside A: with `down` ×
-# `across` blocks that makes (m + 2 · (down - 1)) · (n + 2 · (across - 1)) loads in all. You may read `w`
-# where it is.
+# elements, more than the block has threads. Load each of them once, and none from outside A. (With `down` ×
+# `across` blocks these are (m + 2 · (down - 1)) · (n + 2 · (across - 1)) loads, and the checker counts them.)
+# `w` needs no tile.
 
 
 # %% id="ex-stencil"
@@ -545,13 +559,15 @@ check.stencil(make_stencil)
 # ### Exercise [[stencil_limit]] · What stands above it?
 # *core · easy · 5 minutes*
 #
-# Forecast the limit from counts. A stencil adds up side × side neighbours; for each multiply-add a warp's
+# Forecast the limit from counts. A stencil adds up side × side neighbours. For each multiply-add a warp's
 # reads take `wavefronts` wavefronts of L1 and shared memory, which are one memory. Yours has side 3, and the
-# verdict above says how many wavefronts. Three parts of an H200 put a roof above it:
+# checker's message above says how many wavefronts. Three parts of an H200 put a roof above it:
 #
-# - DRAM, the GPU's own memory, moves 4.55 TB per second, as measured;
+# - DRAM, the GPU's large memory, moves 4.55 TB per second;
 # - L1 allows 16.7 TFLOPS / wavefronts, as in notebook [[naive.ipynb]];
-# - the units that multiply and add, FP32, do 64.8 TFLOPS, as measured.
+# - the units that multiply and add, FP32, do 64.8 TFLOPS.
+#
+# (The 4.55 and 64.8 were measured. The data sheet's 4.8 and 67 need every clock.)
 #
 # Return four things: the bytes that must pass DRAM for one result, if each element of A is fetched from there
 # once; the FLOP per byte (a multiply-add is two FLOP); the lowest of the three roofs in TFLOPS; and its name,

@@ -165,7 +165,7 @@ def test_layouts_beside_the_eight(in_warp_tiles):
     assert f"Runs of two take {of_a_k_step(4, 8, 2)} with 4 × 8 lanes" in in_warp_tiles
     layouts = [(2**i, 32 // 2**i) for i in range(6)]
     assert min(of_a_k_step(*lanes, run) for lanes in layouts for run in (1, 2, 4, 8)) == 8
-    assert "Eight: 16 × 2 lanes in runs of four" in in_warp_tiles
+    assert of_a_k_step(16, 2, 4) == 8 and "With 16 × 2 lanes in runs of four it is 8" in in_warp_tiles
 
 
 def test_in_which_layouts_turns_join(in_warp_tiles):
@@ -203,11 +203,17 @@ def test_what_the_explorer_says_of_warp_tiled(in_warp_tiles):
     stage = LADDER["warp_tiled"]
     facts = _tiles.choice(stage, stage.tiles).alt
     assert "wavefronts per warp-wide FMA (source) 0.25" in facts and of_a_k_step(4, 8, 4) == 12
-    assert "wavefronts in this picture are those of the source" in in_warp_tiles
+    assert "wavefronts here are those of the source" in in_warp_tiles
     measured = records.sweep().query("stage == 'warp_tiled'").set_index("tiles")
     large = measured.loc[tiles_text({**stage.tiles, "BM": 256, "BN": 256})]
-    assert large["registers"] == 64 and large["tflops"] < 4 and "Set BM and BN to 256" in in_warp_tiles
-    assert measured["tflops"].max() > measured.loc[tiles_text(stage.tiles), "tflops"]
+    assert large["registers"] == 64 == 65_536 // 1024 and "*Registers, 64 per thread.*" in in_warp_tiles
+    usual = measured.loc[tiles_text(stage.tiles)]
+    assert f"falls from {usual['tflops']:.0f} to {large['tflops']:.1f} TFLOPS" in in_warp_tiles
+    assert f"{large['local_bytes']:.0f} bytes of each thread" in in_warp_tiles and usual["local_bytes"] == 0
+    of_large = _tiles.choice(stage, {**stage.tiles, "BM": 256, "BN": 256}).alt
+    for alt, loads in ((facts, "0.01562"), (of_large, "0.007812")):
+        assert f"global loads per multiply-add {loads}" in alt and "FMA (source) 0.25" in alt
+        assert "sectors per load request 16" in alt and "shared loads per multiply-add 0.25" in alt
 
 
 def test_runs_are_sub_tiles(in_warp_loops):
@@ -240,6 +246,8 @@ def test_where_threads_begin(in_warp_tiles):
     found = {tid: tuple(map(int, _owners.owner_map(name).elements(tid)[0])) for tid in (5, 45, 75)}
     assert found == {5: (0, 20), 45: (4, 52), 75: (36, 12)} and name.endswith("4 × 8 lanes")
     assert "{5: (0, 20), 45: (..., ...), 75: (..., ...)}" in source_of("warp_tiles")
+    places = sum(64 * row + column for row, column in found.values())
+    assert f"must be {places}\n" in source_of("warp_tiles")
     rows = sorted({row for row, _ in _owners.owner_map(name).elements(0).tolist()})
     assert rows == [0, 1, 2, 3, 16, 17, 18, 19]
     assert "0–3, 4–7, 8–11 and 12–15, and the second run of the first lane is 16–19" in in_warp_tiles
@@ -275,9 +283,11 @@ def test_requests_and_wavefronts_of_three_kernels(in_warp_tiles):
     question = _quiz.questions("warp_tiles")["rival"]
     (right,) = [each for each in question["options"] if each.get("right")]
     order = sorted(found, key=lambda letter: found[letter].tflops)
-    assert right["text"] == ", ".join(order)
+    assert order == ["Y", "Z", "X"] and right["text"] == "Y and Z alike, then X"
+    assert found["Z"].tflops / found["Y"].tflops < 1.02 < found["X"].tflops / found["Z"].tflops
     assert (
-        "{:.0f}, {:.0f} and {:.0f} TFLOPS.".format(*(found[each].tflops for each in order)) in right["reply"]
+        "{:.0f}, {:.0f} and {:.0f} TFLOPS: Y and Z".format(*(found[each].tflops for each in order))
+        in right["reply"]
     )
     per_fma = [found[each].measured["warp_instructions"] * 32 / 4096**3 for each in "XY"]
     assert per_fma[1] - per_fma[0] == pytest.approx((10 - 4) / 64, rel=0.01)
@@ -285,8 +295,12 @@ def test_requests_and_wavefronts_of_three_kernels(in_warp_tiles):
     issuing = {
         letter: found[letter].measured["warp_instructions"] * 32 / 4096**3 * 64 / 4 for letter in found
     }
-    assert "{Y:.0f} of issuing, Z 20 and {Z:.1f}, X 12 and {X:.1f}".format(**issuing) in right["reply"]
-    assert f"Y is {100 * (1 - found['Y'].tflops / found['Z'].tflops):.0f} % slower" in right["reply"]
+    filling = {each.measured["shared_store_wavefronts"] / steps for each in found.values()}
+    assert filling == {2.5} and "20 for the reads and 2.5 for filling the tiles" in right["reply"]
+    assert "Z 22.5 clocks of wavefronts" in right["reply"]
+    assert f"{issuing['Z']:.1f} clocks to issue" in right["reply"]
+    assert "18.5 with the filling" in right["reply"] and f"take {issuing['Y']:.0f} clocks" in right["reply"]
+    assert f"X needs little of both: 14.5 and {issuing['X']:.1f}." in right["reply"]
 
 
 def test_the_reads_of_document_003s_kernel(in_warp_tiles):
