@@ -70,7 +70,16 @@ ROAD = (
         "tensor_cores", ("warp_product", "fragments_once", "ragged_product", "padded_c", "padding_wavefronts")
     ),
     Notebook(
-        "overlap", ("two_slots", "ring_places", "any_ring", "ring_suspects", "shared_walk", "grouped_tile")
+        "overlap",
+        (
+            "two_slots",
+            "ring_places",
+            "any_ring",
+            "ring_suspects",
+            "reads_ahead",
+            "shared_walk",
+            "grouped_tile",
+        ),
     ),
     Notebook(
         "mma_sync",

@@ -8,7 +8,7 @@
 # that run by themselves. You can write a ring of tiles and say how many may be under way; tell a missing
 # wait from a missing barrier; and read from a loop's machine code what it can reach at most.
 #
-# *Time: about 60 minutes to read, 70 for the exercises. Beyond the documents.*
+# *Time: about 60 minutes to read, 90 for the exercises. Beyond the documents.*
 
 # %%
 import numpy as np
@@ -17,7 +17,7 @@ from numba import cuda, float32
 
 from gemm_course import check, emulate, records, run
 from gemm_course import widgets as see
-from lockstep.intrinsics import cp_async4, cp_async_commit, cp_async_wait
+from lockstep.intrinsics import cp_async4, cp_async_commit, cp_async_wait, unroll
 
 # %% [markdown]
 # ## In one picture
@@ -360,20 +360,75 @@ see.fold(asked.pivot_table(index=["stage", "BM", "BN"], columns="SLOTS", values=
 # memory, and until these come nobody has anything to multiply. Within a tile the compiler reads ahead by
 # itself. Across a barrier it must not.
 #
-# So move the barrier. `read_ahead` has two sets of registers for a step's operands: one is multiplied while
-# the other is read. Its loop over the BK steps of a tile, in words:
+# So move the barrier. Take **two sets** of registers for a step's operands: one is multiplied while the other
+# is read. At a tile's last step, p = BK - 1, its operands are in registers already. Nobody needs the old slot
+# any more, and the step after p is the first of the next tile.
 #
-#     for p in range(BK):
-#         if p == BK - 1:  wait, meet the others, go to the next slot
-#         read the operands of the step after p
-#         multiply the operands of step p
+# ### Exercise [[reads_ahead]] · Read ahead
+# *core · hard · the heart of this section · 20 minutes*
 #
-# At p = BK - 1 the operands of step p are in registers already. So nobody needs the old slot any more, and
-# the step after p is the first of the next tile. Its reads have a whole step of products to come in.
+# A block of 8 × 8 threads computes 32 × 32 elements, 4 × 4 per thread. The parts are given:
+#
+# - `fetch(As, Bs, slot, A, B, t, m, n, k)` asks for tile t, and commits. Beyond k it brings zeros.
+# - `read_step(a[s], b[s], As, Bs, slot, p)` reads step p of the tile in `slot` into set s, 4 + 4 operands.
+# - `add_step(acc, a[s], b[s])` adds the 16 products of set s.
+#
+# Write the loop. Each step's operands are read **before** the products of the step before it are added, and
+# so across the tile's end: 16 multiply-adds always stand between a read and its use. One wait and one barrier
+# per tile, in the right step. Let p run over `unroll(range(BK))`: only a number that the compiler knows may
+# choose a register. BK is even.
+
+
+# %% id="ex-reads_ahead"
+from gemm_course.checks.kits import ahead_parts
+
+
+def make_reads_ahead(SLOTS, BK):
+    IN_FLIGHT = SLOTS - 2
+    fetch, read_step, add_step, store = ahead_parts(SLOTS, BK)
+
+    @cuda.jit
+    def ahead(m, n, k, A, B, C):
+        As = cuda.shared.array((SLOTS, BK, 32), float32)
+        Bs = cuda.shared.array((SLOTS, BK, 32), float32)
+        a = cuda.local.array((2, 4), float32)
+        b = cuda.local.array((2, 4), float32)
+        acc = cuda.local.array((4, 4), float32)
+        for i in unroll(range(4)):
+            for j in unroll(range(4)):
+                acc[i, j] = 0
+        for t in range(SLOTS - 1):
+            fetch(As, Bs, t, A, B, t, m, n, k)
+        ### BEGIN SOLUTION
+        cp_async_wait(IN_FLIGHT)
+        cuda.syncthreads()
+        read_step(a[0], b[0], As, Bs, 0, 0)
+        for t in range((k + BK - 1) // BK):
+            fetch(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, t + SLOTS - 1, m, n, k)
+            for p in unroll(range(BK)):
+                slot = t % SLOTS
+                if p == BK - 1:
+                    cp_async_wait(IN_FLIGHT)
+                    cuda.syncthreads()
+                    slot = (t + 1) % SLOTS
+                now, then = p % 2, (p + 1) % 2
+                read_step(a[then], b[then], As, Bs, slot, (p + 1) % BK)
+                add_step(acc, a[now], b[now])
+        ### STUB
+        # # your code: the very first operands, then the loop over tiles and steps
+        ### END SOLUTION
+        cp_async_wait(0)
+        store(C, acc, m, n)
+
+    return ahead
+
+
+check.reads_ahead(make_reads_ahead)
 
 # %% [markdown]
-# It is the same work in another order. Both loops have 1,136 instructions, of which 1,024 are multiply-adds
-# and 51 reads of shared memory, 48 of them of operands, four at a time.
+# `read_ahead` on the ladder does so with 16 × 8 results per thread. It is the same work in another order.
+# Both loops have 1,136 instructions, of which 1,024 are multiply-adds and 51 reads of shared memory, 48 of
+# them of operands, four at a time.
 
 # %%
 see.predict("overlap.ahead")

@@ -46,6 +46,16 @@ HARMLESS = {
         "(k + 16) // 16",
         "(t - SLOTS - 1) % SLOTS",
     },
+    "reads_ahead": {  # longer rows, sets that are not used, the same slot, the same set, all zeroed in turn
+        "BK, 33)",
+        "array((3, 4)",
+        "array((2, 5)",
+        "array((5, 4)",
+        "array((4, 5)",
+        "acc[j, i] = 0",
+        "(t - SLOTS - 1) % SLOTS",
+        "(p - 1) % 2",
+    },
     "shared_walk": {"if i % 2 != 0", "if i % 2 == 1"},  # the first row from the right
     "persistent_loop": {  # zeros stand beside zeros; unused shared memory
         "device=0",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gemm_course import compiled
+from gemm_course import compiled, road
 from tests.checks.cells import checked_cells, verdict_of
 from tests.wrong_solutions.altering import changed, solution
 from tests.wrong_solutions.overlap import WRONG
@@ -102,6 +102,63 @@ def test_the_ring_of_the_solution_compiles(slots):
     assert compiled(make(slots), 4, 4, 4, A, A, A).registers
 
 
+ONE_STEP_BACK = (
+    (
+        "            fetch(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, t + SLOTS - 1, m, n, k)\n            for p",
+        "            for p",
+    ),
+    (
+        "                    slot = (t + 1) % SLOTS\n",
+        "                    slot = (t + 1) % SLOTS\n"
+        "                    fetch(As, Bs, t % SLOTS, A, B, t + SLOTS, m, n, k)\n",
+    ),
+    ("        for t in range(SLOTS - 1):\n", "        for t in range(SLOTS):\n"),
+    ("IN_FLIGHT = SLOTS - 2", "IN_FLIGHT = SLOTS - 1"),
+    ("                    cp_async_wait(IN_FLIGHT)\n", "                    cp_async_wait(SLOTS - 2)\n"),
+    ("cp_async_wait(SLOTS - 2)", "cp_async_wait(LATER)"),
+    ("    fetch, read_step", "    LATER = SLOTS - 2\n    fetch, read_step"),
+)
+TWO_ARRAYS = (
+    (
+        "a = cuda.local.array((2, 4), float32)",
+        "a0, a1 = (cuda.local.array(4, float32), cuda.local.array(4, float32))",
+    ),
+    (
+        "b = cuda.local.array((2, 4), float32)",
+        "b0, b1 = (cuda.local.array(4, float32), cuda.local.array(4, float32))",
+    ),
+    ("read_step(a[0], b[0], As, Bs, 0, 0)", "read_step(a0, b0, As, Bs, 0, 0)"),
+    (
+        "                now, then = p % 2, (p + 1) % 2\n"
+        "                read_step(a[then], b[then], As, Bs, slot, (p + 1) % BK)\n"
+        "                add_step(acc, a[now], b[now])\n",
+        "                if p % 2 == 0:\n"
+        "                    read_step(a1, b1, As, Bs, slot, (p + 1) % BK)\n"
+        "                    add_step(acc, a0, b0)\n"
+        "                else:\n"
+        "                    read_step(a0, b0, As, Bs, slot, (p + 1) % BK)\n"
+        "                    add_step(acc, a1, b1)\n",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "changes", [ONE_STEP_BACK, TWO_ARRAYS], ids=["asks_behind_the_barrier", "two_arrays"]
+)
+def test_reading_ahead_in_other_words(changes):
+    verdict = verdict_of(changed(solution("reads_ahead"), *changes))
+    assert verdict.passed, verdict
+
+
+@pytest.mark.compiler
+def test_both_sets_of_operands_stay_in_registers():
+    make = verdict_of(
+        solution("reads_ahead").replace("check.reads_ahead(make_reads_ahead)", "make_reads_ahead")
+    )
+    A = np.zeros((4, 4), np.float32)
+    assert compiled(make(3, 8), 4, 4, 4, A, A, A).local_bytes == 0
+
+
 LATE = ["no_wait", "waits_for_too_few", "barrier_before_the_wait", "commit_in_the_guard"]
 
 
@@ -144,5 +201,5 @@ def test_a_tile_that_depends_on_all_numbers_is_not_called_the_same():
 
 def test_stubs_are_not_called_wrong():
     stubs = checked_cells("stub")
-    for name in ("two_slots", "ring_places", "any_ring", "ring_suspects", "shared_walk", "grouped_tile"):
+    for name in road.notebook("overlap").exercises:
         assert "Not tried yet" in str(verdict_of(stubs[name])), name

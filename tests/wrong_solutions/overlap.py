@@ -225,6 +225,105 @@ SUSPECTS = passing(
     },
 )
 
+# ---- reads_ahead -------------------------------------------------------------------------------------------
+
+FIRST = """        cp_async_wait(IN_FLIGHT)
+        cuda.syncthreads()
+        read_step(a[0], b[0], As, Bs, 0, 0)
+"""
+ASK = "            fetch(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, t + SLOTS - 1, m, n, k)\n"
+TURN = """                if p == BK - 1:
+                    cp_async_wait(IN_FLIGHT)
+                    cuda.syncthreads()
+                    slot = (t + 1) % SLOTS
+"""
+READ = "                read_step(a[then], b[then], As, Bs, slot, (p + 1) % BK)\n"
+SETS = "                now, then = p % 2, (p + 1) % 2\n"
+NEXT_SLOT = "                slot = (t + 1) % SLOTS if p == BK - 1 else t % SLOTS\n"
+ADD = "                add_step(acc, a[now], b[now])\n"
+AT_THE_TOP = """            cp_async_wait(IN_FLIGHT)
+            cuda.syncthreads()
+            read_step(a[0], b[0], As, Bs, t % SLOTS, 0)
+"""
+NOT_LAST = READ.replace("                ", "                if p < BK - 1:\n                    ", 1)
+AHEAD = altered(
+    "reads_ahead",
+    {
+        "barrier_at_the_top": (
+            "step 0 of each tile is read and multiplied at once",
+            (FIRST, ""),
+            (ASK, AT_THE_TOP + ASK),
+            (TURN, ""),
+            (READ, NOT_LAST),
+        ),
+        "one_set": (
+            "was just read is multiplied at once",
+            (READ, ""),
+            (ADD, ADD + READ.replace("then", "now")),
+            ("now, then = p % 2, (p + 1) % 2", "now = 0"),
+        ),
+        "multiplies_what_it_reads": ("The set that was just read", (ADD, ADD.replace("now", "then"))),
+        "old_slot": ("comes from the old slot", ("slot = (t + 1) % SLOTS", "slot = t % SLOTS")),
+        "step_0_forgotten": (
+            "Step 0 of each tile is left out",
+            ("(p + 1) % BK)", "(p + 1) % BK if p + 1 < BK else 1)"),
+            ("a[0], b[0], As, Bs, 0, 0)", "a[0], b[0], As, Bs, 0, 1)"),
+            (ADD, ADD.replace("                ", "                if p > 0:\n                    ", 1)),
+        ),
+        "slot_0_only": (
+            "every read goes to slot 0",
+            ("slot = t % SLOTS", "slot = 0"),
+            ("slot = (t + 1) % SLOTS", "slot = 0"),
+            (ASK, ""),
+        ),
+        "no_wait": (
+            "Nobody waits in the loop",
+            ("                    cp_async_wait(IN_FLIGHT)\n", ""),
+        ),
+        "no_barrier": ("A barrier per tile is missing", ("                    cuda.syncthreads()\n", "")),
+        "barrier_before_the_wait": (
+            "The barrier stands before the wait",
+            (
+                TURN,
+                TURN.replace("cp_async_wait(IN_FLIGHT)", "X")
+                .replace("cuda.syncthreads()", "cp_async_wait(IN_FLIGHT)")
+                .replace("X", "cuda.syncthreads()"),
+            ),
+        ),
+        "reads_before_the_wait": (
+            "read before the wait and the barrier",
+            (TURN + SETS + READ, SETS + NEXT_SLOT + READ + TURN),
+        ),
+        "asks_too_early": (
+            "filled while somebody may still read it",
+            (ASK, ""),
+            (
+                TURN,
+                "                if p == BK - 1:\n        "
+                + ASK.replace("t + SLOTS", "t + 1 + SLOTS")
+                + TURN,
+            ),
+        ),
+        "a_barrier_per_step": (
+            "One before the loop and one per tile are enough",
+            (ADD, ADD + "                cuda.syncthreads()\n"),
+        ),
+        "waits_for_all": ("no better than a shorter one", ("IN_FLIGHT = SLOTS - 2", "IN_FLIGHT = 0")),
+        "asks_for_one_more": (
+            "is fetched more than once",
+            ("for t in range(SLOTS - 1):", "for t in range(SLOTS):"),
+        ),
+        "reads_twice": ("operands of", (READ, READ + READ)),
+        "no_last_wait": ("no `cp_async_wait(0)`", ("        cp_async_wait(0)\n", "")),
+        "nothing_added": ("Nothing is added", (ADD, "")),
+        "k_rounded_down": ("The last tile is missing", ("(k + BK - 1) // BK", "k // BK")),
+        "in_float64": (
+            "float64",
+            ("acc = cuda.local.array((4, 4), float32)", "acc = cuda.local.array((4, 4), float64)"),
+        ),
+    },
+)
+
 # ---- shared_walk -------------------------------------------------------------------------------------------
 
 ALL = "for i in range(TM) for"
@@ -274,6 +373,7 @@ WRONG = {
     "ring_places": PLACES,
     "any_ring": RING,
     "ring_suspects": SUSPECTS,
+    "reads_ahead": AHEAD,
     "shared_walk": WALK,
     "grouped_tile": GROUPS,
 }

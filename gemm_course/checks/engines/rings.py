@@ -121,6 +121,21 @@ class TileLoop:
             return None
 
 
+def check_constants(trial: Trial) -> None:
+    """Refuse a `cp_async_wait` of anything but a number or a name from outside: it does not compile."""
+    known = inspect.getclosurevars(trial.kernel.py_func)
+    outside = {**known.globals, **known.nonlocals}
+    for wait in trial.written.calls("cp_async_wait"):
+        for given in wait.args:
+            if given.number is None and given.text not in outside:
+                raise Refused(
+                    "The ring is right, but for a GPU it does not compile: `cp_async_wait` takes a plain "
+                    f"number or a name from outside the kernel, and `{given.text}` is neither. Set "
+                    "`IN_FLIGHT` beside the kernel, and pass that.",
+                    wait.where + ".",
+                )
+
+
 # ---- wrong numbers that any of these kernels may have ------------------------------------------------------
 
 

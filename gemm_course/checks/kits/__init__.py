@@ -1,5 +1,6 @@
 """Holds the kernels that notebooks hand out: to be judged, to be repaired, or ready to be used in parts."""
 
+from .ahead_parts import ahead_parts
 from .both_forms import make_copies
 from .consecutive_fetch import make_fetch
 from .document_v05 import document_v05
@@ -13,6 +14,7 @@ from .warp_parts import thread_tile_parts
 __all__ = [
     "RINGS",
     "SUSPECTS",
+    "ahead_parts",
     "around",
     "document_002",
     "document_v05",

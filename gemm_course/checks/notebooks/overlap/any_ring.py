@@ -1,12 +1,19 @@
 """Checks ``any_ring``: a ring of SLOTS tiles, filled by asynchronous copies, for any m, n and k."""
 
-import inspect
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gemm_course.checks.core import Refused, call, exercise, factory_of, kernel_of, nothing_yet
 from gemm_course.checks.engines.lessons import no_float64
-from gemm_course.checks.engines.rings import COPIES, RingTrial, T, TileLoop, refuse_wrong_numbers, try_ring
+from gemm_course.checks.engines.rings import (
+    COPIES,
+    RingTrial,
+    T,
+    TileLoop,
+    check_constants,
+    refuse_wrong_numbers,
+    try_ring,
+)
 from lockstep import Finding, place, thread_name
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
@@ -44,7 +51,7 @@ def any_ring(make_ring):
             _check_order(trial)
             _check_tiles(trial)
             _check_end(trial)
-            _check_constants(trial)
+            check_constants(trial)
             no_float64(trial)
     return (
         f"Right for {len(SIZES)} sizes with 2, 3 and 4 slots: one barrier per tile, and SLOTS - 2 tiles may "
@@ -228,21 +235,6 @@ def _check_tiles(trial: RingTrial) -> None:
             "the last one is all zeros. `(k + 15) // 16` rounds up, and adds none to a multiple of 16.",
             trial.about + ".",
         )
-
-
-def _check_constants(trial: RingTrial) -> None:
-    """Refuse a `cp_async_wait` of anything but a number or a name from outside: it does not compile."""
-    known = inspect.getclosurevars(trial.kernel.py_func)
-    outside = {**known.globals, **known.nonlocals}
-    for wait in trial.written.calls("cp_async_wait"):
-        for given in wait.args:
-            if given.number is None and given.text not in outside:
-                raise Refused(
-                    "The ring is right, but for a GPU it does not compile: `cp_async_wait` takes a plain "
-                    f"number or a name from outside the kernel, and `{given.text}` is neither. Set "
-                    "`IN_FLIGHT` beside the kernel, and pass that.",
-                    wait.where + ".",
-                )
 
 
 def _groups(number: int) -> str:
