@@ -14,6 +14,7 @@ from gemm_course.compiler.shared_reads import Reads
 from gemm_course.figures import colours
 
 UNKNOWN = "not known"
+_KERNEL = "The compiled kernel"
 _FLOATS = {32: "one float", 64: "two floats", 128: "four floats"}
 
 
@@ -100,8 +101,11 @@ def _cell(tag: str, words: str, attributes: str = "", style: str = "") -> str:
     return f'<{tag} {attributes} style="{css}">{escape(words)}</{tag}>'
 
 
-def table(columns: Sequence[Column]) -> Table:
-    """Return the table of kernels, a column for each. As written and as compiled stand below each other."""
+def table(columns: Sequence[Column], reads_only: bool = False) -> Table:
+    """Return the table of kernels, a column for each. As written and as compiled stand below each other.
+
+    With ``reads_only`` it leaves out what the compiled kernel takes.
+    """
     parts = {
         "Reads of shared memory per step, of each thread": {
             "as written": [_reads(each.written) for each in columns],
@@ -112,12 +116,14 @@ def table(columns: Sequence[Column]) -> Table:
             "as compiled": [_wavefronts(each.compiled) for each in columns],
             **_measured(columns),
         },
-        "The compiled kernel": {
+        _KERNEL: {
             "registers per thread": [_number(each.registers) for each in columns],
             "bytes spilled per thread": [_number(each.spilled) for each in columns],
             "blocks per SM of an H200": [_blocks(each) for each in columns],
         },
     }
+    if reads_only:
+        del parts[_KERNEL]
     head = [f"{each.name} ({each.whose})" for each in columns]
     return Table(_caption(columns), head, parts, _notes(columns))
 

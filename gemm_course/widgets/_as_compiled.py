@@ -67,6 +67,7 @@ def as_compiled(
     *kernels: str | Stage | Callable,
     tiles: Mapping[str, int] | None = None,
     block: tuple[int, int] | None = None,
+    reads_only: bool = False,
 ) -> figure.Table:
     """Tell in a table what a warp of each kernel reads from shared memory per step along k.
 
@@ -76,7 +77,8 @@ def as_compiled(
 
     ``kernels`` are FP32 stages of the ladder or their names, and your own: a stage, a factory, or a kernel.
     ``tiles`` are the sizes of all of them, in elements: BM, BN and what else a factory takes. Your kernel's
-    blocks are BN / TN by BM / TM threads, unless ``block`` says otherwise, as (x, y).
+    blocks are BN / TN by BM / TM threads, unless ``block`` says otherwise, as (x, y). With ``reads_only``
+    the table leaves out registers, what is spilled, and blocks per SM.
 
     Raise IllegalTiles for illegal tiles, and ValueError for no kernel, for sizes that are missing, and for a
     kernel on Tensor Cores.
@@ -84,7 +86,7 @@ def as_compiled(
     if not kernels:
         raise ValueError('pass a kernel, such as see.as_compiled("thread_tiled_2d").')
     columns = [_column(_subject(kernel, tiles, block)) for kernel in kernels]
-    return figure.table(columns)
+    return figure.table(columns, reads_only)
 
 
 # --- what is asked for --------------------------------------------------------------------------------------

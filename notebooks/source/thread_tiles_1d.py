@@ -18,18 +18,18 @@ see.my_bet("thread_tiles_1d", tflops=...)
 
 # %% [markdown]
 # Four sizes shape this kernel. A block computes BM × BN elements of C, from tiles that are BK steps deep, and
-# each of its threads computes TM of them. 240 choices of the four were measured, and below is the fastest.
-# **Move one slider by one notch, and ruin it.** But bet first:
+# each of its threads computes TM of them. 240 choices of the four were measured. Below is the fastest. **Move
+# one slider by one notch, and ruin it.** But bet first:
 
 # %%
 see.predict("thread_tiles_1d.notch")
 
 # %% [markdown]
 # Now find the notch. Watch the last line, *measured on an H200*. When you have it, go back and forth over the
-# notch: which other lines change?
+# notch: which other lines change? (An *FMA* is a multiply-add.)
 
 # %%
-see.tiles("thread_tiled_1d")
+see.fold(lambda: see.tiles("thread_tiled_1d"), first="Bet first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # BK, from 8 to 16: 21 TFLOPS become 3.7. Besides, only the shared memory per block changes, and that is no
@@ -86,7 +86,9 @@ see.predict("thread_tiles_1d.limit")
 # - Store `alpha` times the sum, plus `beta` times what C held. Where `beta == 0`, do not read C.
 # - In each step along k, read one element of Bs and TM of As. The checker counts what stands in your source.
 #
-# (`16` lets a tile begin at a multiple of 16 bytes. The compiler will need that.)
+# (`16` lets a tile begin at a multiple of 16 bytes. The compiler will need that. If it is installed, as
+# `python3 course.py doctor` tells, the checker also says how many registers a thread takes, and how much
+# *local memory*: the place for what finds no register.)
 
 
 # %% id="ex-thread_columns"
@@ -139,7 +141,7 @@ check.thread_columns(make_column)
 
 # %% [markdown]
 # Compare yours with the course's kernel. Beside it stands a kernel with one result per thread, which fetches
-# its tiles in the same way. `unroll` and `u32` are for the compiler; you will meet `unroll` soon.
+# its tiles in the same way.
 
 # %% tags=["listing"]
 from gemm_course.kernels.variants.block_tiled_in_rows import STAGE as one_result
@@ -157,7 +159,7 @@ columns = {"BM": 128, "BN": 128, "BK": 8, "TM": 32}
 # **What we now know:** 512 threads compute 16,384 results. So a tile can have far more elements than a
 # block has threads.
 #
-# *A good place for a pause. Until here some 35 minutes.*
+# *A good place for a pause. About 40 minutes are left.*
 #
 # ## Which register is `acc[i]`?
 #
@@ -170,22 +172,22 @@ columns = {"BM": 128, "BN": 128, "BK": 8, "TM": 32}
 # register. The compiler does so where a loop is short and its number of iterations is known. To ask for it,
 # write `unroll(range(TM))`.
 #
+# What finds no register goes to **local memory**. Each thread has its own, hence the name. But it lies in
+# DRAM, hundreds of clocks away, unless a cache holds it.
+#
 # **Break yours.** Copy your kernel into the cell below. Let each thread begin with another row: in the
-# innermost loop, put `j = (i + tx) % TM` and use `j` in place of `i`. These are the same products, in another
-# order. What will the checker say? Decide, then run it.
+# innermost loop, put `j = (i + tx) % TM`, and use `j` in place of `i`, in `acc` and in As. These are the same
+# products, in another order. What will the checker say? Decide, then run it.
 
 # %%
 # Your copy, under another name, so that `make_column` stays whole:
 # check.thread_columns(make_broken)
 
 # %% [markdown] tags=["thought"]
-# The result is right, and the checker refuses it: `acc` has left the registers. Each lane wants another
-# element at the same time, and which one is known only while the kernel runs. So the elements need addresses.
+# The result is right, and the checker refuses it: `acc` lies in local memory. Each lane wants another element
+# at the same time, and which one is known only while the kernel runs. So the elements need addresses.
 
 # %% [markdown]
-# Where does such an array go? To **local memory**. Each thread has its own, hence the name. But it lies in
-# device memory, where global memory is: hundreds of clocks away, unless a cache holds it.
-#
 # **What we now know:** a local array lies in registers only if the compiler knows every index.
 #
 # ## How fast can it be?
@@ -198,17 +200,20 @@ columns = {"BM": 128, "BN": 128, "BK": 8, "TM": 32}
 see.predict("thread_tiles_1d.ceiling")
 
 # %% [markdown]
-# `thread_tiled_1d` reached 21. So the program that ran is not the one that you counted. It asks for its loop
-# over `p` to be written out, `unroll(range(BK))`. Then these four reads stand side by side:
+# That was your kernel. `thread_tiled_1d` asks for its loop over `p` to be written out, `unroll(range(BK))`.
+# Then these four reads stand side by side:
 #
 # ```python
 # As[y, 0], As[y, 1], As[y, 2], As[y, 3]
 # ```
 #
-# What could the compiler make of them? Say it, then look. (The last three rows of the table are for later.)
+# What could the compiler make of them? Say it, then look.
 
 # %%
-see.fold(lambda: see.as_compiled("thread_tiled_1d", tiles=columns), first="Say it first, then open this.")
+see.fold(
+    lambda: see.as_compiled("thread_tiled_1d", tiles=columns, reads_only=True),
+    first="Say it first, then open this.",
+)
 
 # %% [markdown] tags=["thought"]
 # One read of four floats, 16 bytes: 8 reads of As instead of 32. All lanes ask for the same 16 bytes, and
@@ -217,17 +222,15 @@ see.fold(lambda: see.as_compiled("thread_tiled_1d", tiles=columns), first="Say i
 
 # %% [markdown]
 # **Do it in your kernel.** Import `unroll`, as below, write `unroll(range(BK))` for the loop over `p`, and
-# check it again. If the compiler is here, the checker tells the registers as well: 125 for the solution, as
-# it was. How many will it be now?
+# check it again. Until now the solution took 125 registers per thread. How many will it be?
 
 # %%
 from lockstep.intrinsics import unroll  # noqa: F401
 
 # check.thread_columns(make_column)
 #
-# The reads of yours. (This compiles: `python3 course.py doctor` says whether the compiler is here. It needs
-# no GPU.)
-# see.as_compiled("thread_tiled_1d", make_column, tiles=columns)
+# The reads of yours, if the compiler is installed:
+# see.as_compiled("thread_tiled_1d", make_column, tiles=columns, reads_only=True)
 
 # %% [markdown]
 # **What we now know:** where loops are written out, the compiler merges reads. A multiply-add then costs ½ +
@@ -239,24 +242,22 @@ from lockstep.intrinsics import unroll  # noqa: F401
 # Compiled, the solution takes 125 registers. With 8 steps written out it takes 255, the most that a thread
 # can have. 512 threads would need 130,560 of them. The SM has 65,536: a GPU refuses to launch that.
 #
-# `thread_tiled_1d` has a **cap**: at most 64 registers per thread, so that two blocks fit on an SM. In your
-# kernel that is `@cuda.jit(max_registers=64)`. Now back to the notch: with BK = 16 there are 16 steps to
-# write out, under the same cap.
+# `thread_tiled_1d` has a **cap**: at most 64 registers per thread, so that two blocks fit on an SM. Now back
+# to the notch: with BK = 16 there are 16 steps to write out, under the same cap.
 #
 # To find out what they do, change one thing only: how many of the 16 steps are written out **at a time**. Do
-# it in your kernel. Put `STEPS = min(BK, 2)` beside `THREADS`, and make two loops of the one over `p`: the
-# outer one goes on by STEPS, the inner one is `unroll(range(STEPS))`. Then check it once more.
-
-# %%
-# check.thread_columns(make_column)
-
-# %% [markdown] tags=["thought"]
+# it in your kernel. Put `STEPS = min(BK, 2)` beside `THREADS`, and make two loops of the one over `p`:
+#
 # ```python
 # for q in range(0, BK, STEPS):
 #     for s in unroll(range(STEPS)):
-#         p = q + s
-#         ...
+#         p = ...
 # ```
+#
+# What is `p`? Write it, and check your kernel once more.
+
+# %%
+# check.thread_columns(make_column)
 
 # %% [markdown]
 # `thread_tiled_1d` was changed in the same way and measured, with BK = 16. All 16 steps at a time are the
@@ -274,18 +275,29 @@ see.fold(lambda: see.unrolled(), first="Choose your answer first, then open this
 # %% [markdown] tags=["thought"]
 # The case is solved. With all 16 steps written out, more values are on their way than there are registers.
 # What does not fit is stored in local memory and loaded again: 672 bytes per thread. With 8 at a time it is
-# 24, and 21 TFLOPS are back, at the same BK.
+# 24, and 21 TFLOPS are back, at the same BK. With 2 at a time it is even 22. That was not among the 240
+# choices: in each of them, all steps of a tile are written out.
 
 # %% [markdown]
-# That is a **spill**: a value for which no register is left waits in local memory. A few bytes cost little.
+# A value that waits in local memory because no register is left is **spilled**. A few bytes cost little.
+#
+# See it in your own kernel, if the compiler is installed. Give it the cap, `@cuda.jit(max_registers=64)`. How
+# do the *bytes spilled* grow from `STEPS = min(BK, 2)` to `min(BK, 16)`? (Stored twice counts twice. Yours
+# begins at some 200, `thread_tiled_1d` at none.)
 
 # %%
-# See it in your own kernel: give it the cap, and STEPS of min(BK, 2), then of min(BK, 16). (This compiles.
-# *Bytes spilled* counts every store of a value, so it is more than the memory which they take. Your kernel
-# spills some 200 bytes even with 2, where `thread_tiled_1d` spills none. Look at how the number grows.)
 # see.as_compiled(make_column, tiles=columns | {"BK": 16})
 
 # %% [markdown]
+# How many results, then? The fastest of the 240 choices for each TM:
+#
+# | TM | 1 | 2 | 4 | 8 | 16 | 32 |
+# |---|---|---|---|---|---|---|
+# | TFLOPS | 9.1 | 14 | 18 | 20 | 20 | 21 |
+#
+# **32, but 8 are nearly as good.** With 32 results a multiply-add costs ½ + 1/32 wavefronts. With 64 it would
+# cost ½ + 1/64, hardly less, and the results alone would fill the cap of 64 registers.
+#
 # So two doors lead out of the registers: too many values, or an index that nobody knows.
 #
 # ### Exercise [[in_registers]] · Back into registers
@@ -359,9 +371,9 @@ check.in_registers(make_strip)
 # Name them, each with a reason.
 
 # %% [markdown] tags=["thought"]
-# Y keeps L2 and DRAM busy, though tiles are there to spare them that. It spills, and local memory lies in
-# DRAM, behind L2. Z and X both keep shared memory busy. But X gets more than twice as many multiply-adds out
-# of it: `thread_tiled_1d`. Z is the tile kernel.
+# Y keeps L2 and DRAM busy, though tiles are there to spare them that. It spills, and local memory lies behind
+# L2. Z and X both keep shared memory busy. But X gets more than twice as many multiply-adds out of it:
+# `thread_tiled_1d`. Z is the tile kernel.
 
 # %% [markdown]
 # ## What have you made?
@@ -372,9 +384,7 @@ check.in_registers(make_strip)
 # %% [markdown] tags=["thought"]
 # - **I made** a kernel whose threads compute 32 results each, in registers, from 33 reads per step.
 # - **It reached** 21 TFLOPS on an H200, with 8 steps written out and a cap of 64 registers. The tile kernel
-#   of notebook [[shared_memory_tiles.ipynb]] reached 8. More results per thread save next to nothing: a
-#   step of 32 rows costs ½ + 1/32 wavefronts per multiply-add, one of 64 would cost ½ + 1/64, and needs 32
-#   registers more.
+#   of notebook [[shared_memory_tiles.ipynb]] reached 8.
 # - **What stops it now:** shared memory is still the busiest part. Nearly all of its wavefronts are reads of
 #   As, half a wavefront for each multiply-add, and no TM gets rid of them. In notebook
 #   [[thread_tiles_2d.ipynb]] such a read serves several results, too.

@@ -135,6 +135,13 @@ def test_the_square_as_written_as_compiled_and_as_counted(no_compiler):
     assert table.head == ["thread_tiled_2d (the course's)"]
 
 
+def test_the_reads_alone(no_compiler):
+    whole = see.as_compiled("thread_tiled_2d", tiles=SQUARE)
+    reads = see.as_compiled("thread_tiled_2d", tiles=SQUARE, reads_only=True)
+    assert reads.parts == {part: whole.parts[part] for part in (READS, WAVEFRONTS)}
+    assert "spilled" in whole.text and "spilled" not in reads.text
+
+
 @pytest.mark.compiler
 def test_a_plain_kernel_reads_as_it_is_written_and_an_unrolled_one_in_fours():
     table = see.as_compiled(make_plain, make_unrolled, "thread_tiled_2d", tiles=SQUARE)

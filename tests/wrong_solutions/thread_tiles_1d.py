@@ -46,6 +46,17 @@ def _store_only(row: str) -> str:
     )
 
 
+def _in_steps(p: str, outer: str = "range(0, BK, 2)") -> str:
+    """The products in two loops, with this p in the inner one."""
+    return f"""for q in {outer}:
+                for s in range(2):
+                    p = {p}
+                    b = Bs[p, tx]
+                    for i in range(TM):
+                        {STEP}
+"""
+
+
 FROM_ZEROS_ON = ZEROS + solution("thread_columns").partition(ZEROS)[2].partition("\n    return")[0]
 ONE_RESULT = changed(FROM_ZEROS_ON, (ZEROS, ""), ("range(TM)", "range(j, j + 1)"), ("acc[i]", "acc"))
 ONE_BY_ONE = f"for j in range(TM):\n            acc = float32(0)\n{indent(ONE_RESULT, '    ')}"
@@ -115,6 +126,20 @@ WRONG["thread_columns"] = altered(
         "rotated_rows": (
             "The result is right, but `acc`",
             (STEP, "j = (i + tx) % TM\n                    acc[j] += As[ty * TM + j, p] * b"),
+        ),
+        "rotated_rows_of_acc_alone": (
+            "`As` by `i`",
+            (STEP, "j = (i + tx) % TM\n                    acc[j] += As[ty * TM + i, p] * b"),
+        ),
+        "rotated_rows_of_as_alone": (
+            "`acc` by `i`",
+            (STEP, "j = (i + tx) % TM\n                    acc[i] += As[ty * TM + j, p] * b"),
+        ),
+        "steps_by_the_inner_loop_alone": ("as in `p = s`", (PRODUCTS, _in_steps("s"))),
+        "steps_by_the_outer_loop_alone": ("as in `p = q`", (PRODUCTS, _in_steps("q"))),
+        "outer_loop_one_by_one": (
+            "its last ones never",
+            (PRODUCTS, _in_steps("q + s", "range(BK // 2)")),
         ),
         "results_in_shared_memory": (
             "belong in registers",
@@ -350,7 +375,7 @@ WRONG["in_registers"] = altered(
             "lets column n through",
             (IS_COLUMN, IS_COLUMN.replace("< n", "<= n")),
         ),
-        "adds_only_the_last": ("numbers are wrong", ("acc[i] += xp", "acc[i] = xp")),
+        "adds_only_the_last": ("of the last step alone", ("acc[i] += xp", "acc[i] = xp")),
         "neighbours_r_apart": (
             "no longer coalesced",
             ("cuda.blockIdx.x * 32 * R + cuda.threadIdx.x", "(cuda.blockIdx.x * 32 + cuda.threadIdx.x) * R"),

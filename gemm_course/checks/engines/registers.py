@@ -89,7 +89,9 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
     # Only spilled values are then in local memory, and no array. A thread takes it in pieces of 8 bytes.
     if used.local_bytes <= -(-used.spilled_bytes // _PIECE) * _PIECE:
         spilled = (
-            " There are spilled values in it and no array, which is allowed." if used.local_bytes else ""
+            " Values for which no register was left are there, and no array: that is allowed."
+            if used.local_bytes
+            else ""
         )
         return f"C{how[1:]}, the kernel takes {_taken(used)}.{spilled}"
     rows, advised = _own_rows(trial), _advice(trial)

@@ -1,7 +1,7 @@
 """Checks ``thread_columns``: a GEMM kernel whose threads compute TM results each, one below the other."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -21,6 +21,8 @@ TILES = tile_choices(
 )
 # The solution takes this many registers per thread with the tiles that are compiled. A test compiles it.
 OF_THE_SOLUTION = 125
+# The notebook writes this many steps along k out at a time.
+AT_A_TIME = 2
 
 
 @exercise(
@@ -118,6 +120,31 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
 
     return (
         Mistake(
+            "Of each tile only the first two steps are taken, again and again: `p` goes on with the inner "
+            "loop alone, as in `p = s`. Let both loops move it, `p = q + s`.",
+            _steps(tiles, lambda t: t % AT_A_TIME),
+        ),
+        Mistake(
+            "Of each tile every second step is left out, and the one before it taken twice: `p` goes on with "
+            "the outer loop alone, as in `p = q`. Let both loops move it, `p = q + s`.",
+            _steps(tiles, lambda t: t // AT_A_TIME * AT_A_TIME),
+        ),
+        Mistake(
+            "Some steps of a tile are taken twice, and its last ones never: with `p = q + s` the outer loop "
+            "must go on by STEPS, `range(0, BK, STEPS)`.",
+            _steps(tiles, lambda t: t // AT_A_TIME + t % AT_A_TIME),
+        ),
+        Mistake(
+            "`acc` and `As` disagree on the row: `acc` is indexed by one that begins at another row in each "
+            "thread, `As` by `i`. Use the same in both: `acc[j] += As[ty * TM + j, p] * b`.",
+            _begun_elsewhere(tiles, -1),
+        ),
+        Mistake(
+            "`acc` and `As` disagree on the row: `As` is indexed by one that begins at another row in each "
+            "thread, `acc` by `i`. Use the same in both: `acc[j] += As[ty * TM + j, p] * b`.",
+            _begun_elsewhere(tiles, 1),
+        ),
+        Mistake(
             "All products of a thread are added to `acc[0]`. Each result has its own element, `acc[i]`.",
             mixed(block, np.kron(np.eye(threads_down), np.outer(np.arange(TM) == 0, np.ones(TM))), None),
         ),
@@ -185,6 +212,29 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             taken_from(block, lambda r: r % TM),
         ),
     )
+
+
+def _steps(tiles: Tiles, taken: Callable[[np.ndarray], np.ndarray]) -> Prediction:
+    """Predict C where step t of every tile takes the elements of step taken(t)."""
+
+    def predict(q: Problem) -> np.ndarray:
+        steps = np.arange(-(-q.k // tiles.BK) * tiles.BK)
+        steps = steps // tiles.BK * tiles.BK + taken(steps % tiles.BK)
+        steps = steps[steps < q.k]
+        return result(q, q.A[:, steps] @ q.B[steps])
+
+    return predict
+
+
+def _begun_elsewhere(tiles: Tiles, sign: int) -> Prediction:
+    """Predict C where each of a thread's results is that of the row tx further down (sign 1) or up (-1)."""
+
+    def predict(q: Problem) -> np.ndarray:
+        row, col = np.ogrid[: q.m, : q.n]
+        tall = np.pad(q.AB, ((0, tiles.TM), (0, 0)))
+        return result(q, tall[row // tiles.TM * tiles.TM + (row + sign * (col % tiles.BN)) % tiles.TM, col])
+
+    return predict
 
 
 def _column_by_y(tiles: Tiles) -> Prediction:
