@@ -27,7 +27,7 @@ for rows, columns in ((8, 32), (32, 32), (4, 64), (16, 16)):
 guess = {"fastest": ..., "slowest": ...}
 
 # %% [markdown]
-# *Time: about 40 minutes to read, 30 for the exercises; a pause is marked.*
+# *Time: about 50 minutes to read, 30 for the exercises; a pause is marked.*
 #
 # And a bet for [your ladder](glossary.md#ladder). Speed is counted in TFLOPS, 10¹² additions or
 # multiplications per second. An H200 can compute 67 TFLOPS, and cuBLAS, NVIDIA's own library, reaches 51. How
@@ -160,7 +160,7 @@ check.naive_sectors(A=8, B=1, C=8)
 
 # %% id="own-lanes"
 ### BEGIN SOLUTION
-see.warp_and_memory(naive)
+see.warp_and_memory(naive)  # With (1, 256) all 32 lanes are in one row of A: 1 sector.
 ### STUB
 # # see.warp_and_memory(naive)
 ### END SOLUTION
@@ -182,9 +182,9 @@ see.predict("naive.padding")
 # So something else takes the time. All loads go through **L1**, the cache of an SM. It works on lines of
 # 128 bytes, 32 floats. Call a float's position in its line its **place**, 0 to 31.
 #
-# In one clock L1 makes one delivery: at most one float from each place. The floats may lie in different
-# lines, and each goes to all lanes that want it. Such a delivery is a **wavefront**. Two floats at the same
-# place of different lines need two: they queue.
+# In one clock L1 makes one delivery, a **wavefront**: at most one float from each place, from whichever line.
+# A float goes to all lanes that want it. Two floats at the same place of different lines take two wavefronts:
+# they queue.
 #
 # The picture shows such a queue. At the top are the lines of memory that a warp touches, below them the 32
 # places. Move the padding. Before you choose 8 and 24: how long will the longest queue be? Then set the
@@ -200,8 +200,9 @@ see.queue()
 
 # %% [markdown]
 # That explains most of the experiment: 32 + 1 wavefronts for A and B became 16 + 1, and 33 / 17 is 1.9
-# where 1.8 times was measured. The sectors rarely come from afar: in 99 % of the cases an earlier request
-# has brought them into L1. But their floats still have to be delivered.
+# where 1.8 times was measured. (The side trip at the end asks where the rest goes.) The sectors rarely come
+# from afar: the block's other warps read the same rows of A, and in 99 % of the cases a sector is in L1
+# already. But its floats still have to be delivered.
 #
 # ### Exercise [[l1_queue]] · The queue
 # *core · medium · the same rule returns with shared memory · 8 minutes*
@@ -235,7 +236,7 @@ check.l1_queue(wavefronts)
 # **What we now know:** sectors tell what is touched. The work of L1 is counted in wavefronts: the longest
 # queue at a place.
 #
-# *A good place for a pause. About 25 minutes are left.*
+# *A good place for a pause. About 30 minutes are left.*
 #
 # ## Can a pencil tell the speed?
 #

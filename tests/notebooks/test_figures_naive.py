@@ -95,7 +95,7 @@ def test_the_experiment_with_sixteen_floats():
 
 def test_the_work_of_l1_and_of_the_schedulers():
     text, row = words_of("naive"), profile(SQUARE)
-    assert f"in {int(row.l1_hits)} % of the cases an earlier request" in text
+    assert f"in {int(row.l1_hits)} % of the cases a sector is in L1 already" in text
     assert round(100 * of_active_clocks(row, "l1_data")) == 99 and "L1 was busy in 99 % of the clocks" in text
     assert round(row.issue_slots) == 6 and round(8 / (4 * 33) * 100) == 6
     steps = row.global_load_requests / 2 / H200.multiprocessors

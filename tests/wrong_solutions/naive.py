@@ -36,6 +36,14 @@ SCALED = (
 WRONG["naive"] = altered(
     "naive",
     {
+        "columns_within_a_block": (
+            "within a block your x counts columns",
+            (
+                "row, col = cuda.grid(2)",
+                "row = cuda.blockIdx.x * 32 + cuda.threadIdx.y\n"
+                "    col = cuda.blockIdx.y * 32 + cuda.threadIdx.x",
+            ),
+        ),
         "either_is_enough": ("`or` in the guard", (" and ", " or ")),
         "no_guard": ("There is no guard", (GUARD, "if True:")),
         "sizes_exchanged_in_the_guard": (

@@ -3,8 +3,10 @@
 from typing import Any
 
 from gemm_course.checks.core import Refused, Written, exercise, kernel_of
-from gemm_course.checks.engines import GEMM, GemmTrial, Geometry, Likely, hold_to_numbers
+from gemm_course.checks.engines import GEMM, GemmTrial, Geometry, Likely, Problem, hold_to_numbers
+from gemm_course.checks.engines.first_warp import ALONG_A_ROW, WATCH, FirstWarp, direction
 from gemm_course.checks.engines.float64 import why_float64
+from gemm_course.checks.engines.gemm import try_on
 from gemm_course.checks.engines.slips_in_source import refuse_numpy_arrays
 from gemm_course.checks.notebooks.naive.naive_slips import FINDINGS, hold_to_all_threads
 
@@ -12,8 +14,8 @@ GEOMETRY = Geometry((32, 32), "rows")
 
 
 @exercise(
-    start="the kernel does nothing yet. Begin with the guard, `if row < m and col < n:`, and in it an "
-    "accumulator that starts at `float32(0)`.",
+    start="the kernel does nothing yet. Begin with the guard, `if row < m and col < n:`, and in it a sum "
+    "that starts at `float32(0)`.",
     hints=(
         "A thread computes one element of C: row `row` of A times column `col` of B.",
         "Add up in a variable of the thread's own: `acc += A[row, p] * B[p, col]` for `p` from 0 to k - 1. "
@@ -31,6 +33,7 @@ def naive(naive):
     for trial in trials:
         _check_counts(trial)
     hold_to_all_threads(trials[0])
+    _check_what_x_counts(kernel)
     return (
         f"{len(trials)} problems right, from whole blocks to a single element. No superfluous loads from A "
         "and B, one store per element, and with beta = 0 not a single load from C."
@@ -60,6 +63,18 @@ def _refuse_all_of_c(kernel: Any) -> None:
                 f"element: `{C}[row, col]`.",
                 store.where,
             )
+
+
+def _check_what_x_counts(kernel: Any) -> None:
+    """Refuse a kernel in which the lanes of a warp have neighbours in a row: it is that of notebook 02."""
+    trial = try_on(kernel, GEOMETRY, Problem(32, 32, 4), watch=WATCH)
+    lanes = FirstWarp(trial.report.trace).stored(trial.own_name("C"))
+    if direction(lanes) == ALONG_A_ROW:
+        raise Refused(
+            "Right, but within a block your x counts columns. Here it counts rows: `row, col = "
+            "cuda.grid(2)`. What the other way brings is the question of notebook [[coalesced.ipynb]].",
+            f"Thread (1, 0) of block (0, 0) stores `C{list(lanes[1])}`, and should store `C[1, 0]`.",
+        )
 
 
 def _check_counts(trial: GemmTrial) -> None:
