@@ -81,13 +81,17 @@ _GAIN = (
 _THE_LIMIT = f"the busiest, if {percent(LIMIT)} or more"
 _THE_NEXT = "what would be next"
 _NO_LIMIT = "Without a thick frame no part is busy enough: warps wait too much."
+_NO_WAITING = "At most, there: if they never waited, until the busiest part is full."
 
 
 def _doubts(rows: Sequence[Row]) -> Iterator[str]:
     """Yield sentences on what "at most" means here, and what a missing frame means."""
-    if any(row.verdict.waiting for row in rows):
+    waiting = [row for row in rows if row.verdict.waiting]
+    if waiting and len(waiting) < len(rows):
         yield _NO_LIMIT
-    if any(not row.verdict.working for row in rows):
+    if waiting and len(rows) > DETAILED:
+        yield _NO_WAITING
+    if any(not row.verdict.working for row in rows if row not in waiting):
         yield _GAIN
     for work in dict.fromkeys(row.verdict.work for row in rows if row.verdict.working):
         yield f"Where {work} are the busiest, the figure is: if they were always busy."

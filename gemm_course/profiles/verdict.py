@@ -139,7 +139,8 @@ class Verdict:
     def _limit(self) -> str:
         if self.waiting:
             return (
-                f"{self.heading}: {self.limit_in_words}; no part is busy in {percent(LIMIT)} of the clocks."
+                f"A warp waits {percent(self.waited)} of its time {self.wait_in_words}, and every part is "
+                f"busy in less than {percent(LIMIT)} of the clocks."
             )
         work = f", {percent(self.multiply_adds)} of them by multiply-adds" if self.limiter == _SLOTS else ""
         return f"{self.heading}: {self.limit_in_words}{work}."
@@ -147,6 +148,11 @@ class Verdict:
     def _next(self) -> str:
         faster = f"at most {three_digits(self.at_most)} times as fast"
         after = f"Next: {self.next}, {percent(self.next_share)}"
+        if self.waiting:
+            return (
+                f"If warps never waited, {self.next} would be full first, busy in "
+                f"{percent(self.next_share)} of the clocks now: {faster}."
+            )
         if self.working:
             return f"They do the work, so {faster}. {after}."
         return f"{after}, so {faster}."

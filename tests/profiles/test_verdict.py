@@ -48,8 +48,9 @@ def test_without_a_busy_part_the_longest_wait_is_the_limit():
     assert (found.limiter, found.waiting, found.share) == ("copies", True, 0.2)
     assert found.next == "multiply-add units"
     assert str(found) == (
-        "Warps wait: waiting, 20 % of a warp's time for copies; no part is busy in 70 % of the clocks. Next: "
-        "multiply-add units, 69 %, so at most 1.45 times as fast."
+        "A warp waits 20 % of its time for copies, and every part is busy in less than 70 % of the clocks. "
+        "If warps never waited, multiply-add units would be full first, busy in 69 % of the clocks now: at "
+        "most 1.45 times as fast."
     )
 
 
