@@ -47,7 +47,7 @@ step(elements)
 # second row, A takes two: in rows of 4096 floats, floats one above the other have the same place.)
 
 # %% [markdown]
-# *Time: about 35 minutes to read, 30 for the exercises. Comes from document 004, kernel v01; the
+# *Time: about 40 minutes to read, 27 for the exercises. Comes from document 004, kernel v01; the
 # [glossary](glossary.md#document) says what the documents are.*
 #
 # First two questions from memory, without looking back:
@@ -66,8 +66,9 @@ see.my_bet("coalesced", tflops=...)
 # %% [markdown]
 # ## How do you turn a kernel?
 #
-# The lanes of a warp differ in `threadIdx.x` first. In notebook [[naive.ipynb]] x counted rows of C. Let it
-# count **columns**. The grid turns as well: blocks along x then lie over the columns.
+# The lanes of a warp differ in `threadIdx.x` first: x is the *fast* index. In notebook [[naive.ipynb]] x
+# counted rows of C. Let it count **columns**. The grid turns as well: blocks along x then lie over the
+# columns.
 #
 # Where the addresses of a request fall together into few sectors, the access is **coalesced**.
 #
@@ -103,8 +104,8 @@ check.coalesced(coalesced)
 
 # %% [markdown]
 # The course's own kernel is `naive_coalesced`, document 004's v01. A block of it has `BM` rows and `BN`
-# columns. It turns the threads within a block, and still numbers blocks down the rows. That is enough: lanes
-# come from `threadIdx` alone.
+# columns. It is launched the old way, with blocks along x down the rows, so it turns only the threads within
+# a block. That does as well: lanes come from `threadIdx` alone.
 
 # %% tags=["listing"]
 see.fold(see.diff("naive_uncoalesced", "naive_coalesced"), first="Write the exercise first, then open this.")
@@ -143,19 +144,15 @@ see.fold(
     first="Guess two numbers first, then open this.",
 )
 
-# %%
-# The same of your own kernel: take the first # of the next line away.
-# see.warp_and_memory(coalesced)
-
 # %% [markdown] tags=["thought"]
 # | | asked of L1 | different |
 # |---|---|---|
 # | `naive_uncoalesced` | 256 + 8 | 32 + 8 = 40 |
 # | `naive_coalesced` | 8 + 32 | 1 + 32 = 33 |
 #
-# Nearly as many. L1 keeps a sector until its other floats are wanted, and other warps find it there, too. On
-# the H200, `naive_uncoalesced` asked L1 for 71 · 10⁹ sectors, and L1 read 0.67 · 10⁹ from L2, the cache
-# behind it.
+# Nearly as many. L1 keeps a sector until its other floats are wanted, and other warps find it there, too.
+# On the H200, `naive_uncoalesced` asked L1 for 71 · 10⁹ sectors, and L1 read 0.67 · 10⁹ from L2, the cache
+# behind it. (71 · 10⁹ is 33 in each of the warps' 4096³ / 32 steps.)
 
 # %% [markdown]
 # **What we now know:** what ran out in notebook [[naive.ipynb]] were not bytes, but L1's clocks, one for each
@@ -208,9 +205,9 @@ check.partial_sums(partial_sums)
 #
 # ## Which patch needs the fewest sectors?
 #
-# Back to the product. A warp's 32 elements are a patch of C. It needs a strip of A, the rows to its left, and
-# a strip of B, the columns above it. This is its cost in a block that is `columns` wide. Try 1, 2, 4, 8 and
-# 16:
+# Back to the product. A warp's 32 elements are a patch of C. It needs a strip of A, the rows to its left,
+# and a strip of B, the columns above it. A patch of r rows has 32 / r columns. What does it cost in
+# sectors? Write a sum with r. Then check it with the cell, at 32 columns and at another width.
 
 # %%
 columns = 32
@@ -226,6 +223,7 @@ step([(lane // columns, lane % columns) for lane in range(32)])
 
 # %% id="ex-best_block"
 ### BEGIN SOLUTION
+# r rows cost r sectors of A, 32 / r columns 4 / r of B, at least one: together fewest with 2 rows.
 check.best_block((16, 16))
 ### STUB
 # check.best_block(None)
@@ -237,7 +235,7 @@ check.best_block((16, 16))
 # %%
 see.predict("coalesced.patch")
 
-# %% [markdown]
+# %% [markdown] tags=["thought"]
 # **What we now know:** a sector fewer and a wavefront more, and the speed is the same. Sectors do not tell
 # it, and L1's roof alone does not either.
 #
@@ -248,7 +246,7 @@ see.predict("coalesced.patch")
 # busy in all clocks; at half of it, in half of them.
 #
 # Blocks are rows × columns of C: in 2 × 128, a warp has 32 of the 128 columns. Write `busy`, and fill in what
-# is missing. Each profile belongs to one kernel. (This takes 3 of the 30 minutes.)
+# is missing. Each profile belongs to one kernel.
 
 # %% id="mystery"
 kernels = {  # measured TFLOPS, and wavefronts of a step for A and B together
@@ -277,7 +275,8 @@ def busy(tflops, wavefronts):
 for kernel, figures in kernels.items():
     if all(figures) and (share := busy(*figures)) is not None:
         near = [profile for profile in (61, 78, 93, 99) if abs(profile - share) < 2]
-        found = f"the profile of {near[0]} %" if near else "no profile: look at `busy` and the two numbers"
+        doubt = "in per cent? " if share <= 1 else "more than all clocks? " if share > 100 else ""
+        found = f"profile of {near[0]} %" if near else f"no profile: {doubt}Look at `busy` and the figures"
         print(f"{kernel}: {share:.4g} %, {found}")
 
 # %% [markdown] tags=["thought"]
@@ -307,7 +306,7 @@ see.predict("coalesced.padded")
 # %% [markdown]
 # And 32 × 32? 2 × 128 makes as many wavefronts, runs the same instructions, and is a quarter faster. So what
 # stops 32 × 32: wavefronts, instructions, the memory behind L1, or none of these? Choose, then look at its
-# profile. (While it was profiled, it ran a little slower.)
+# profile.
 
 # %%
 see.fold(lambda: see.limits(("naive_coalesced", {"BM": 32, "BN": 32})))
@@ -316,7 +315,7 @@ see.fold(lambda: see.limits(("naive_coalesced", {"BM": 32, "BN": 32})))
 # None of these. 2 × 128 makes as many wavefronts and runs the same instructions in less time, and L2 is
 # busy in 8 % of the clocks. What is left is waiting. A load takes its time even where nobody stands in
 # line. Until its float is there, the warp has nothing to multiply. (2 × 128 waits 59 % of a warp's time
-# instead of 68.)
+# instead of 68. Why it waits less, is open.)
 
 # %% [markdown]
 # ## What have you made?

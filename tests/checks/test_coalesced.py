@@ -160,7 +160,17 @@ def sums_that_end_early(A, out):
     out[row, lane] = acc
 
 
+@cuda.jit
+def sums_of_the_last_pass_first(A, out):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    acc = float32(0)
+    for t in range((A.shape[1] - lane + 31) // 32 - 1, -1, -1):
+        acc += A[row, lane + 32 * t]
+    out[row, lane] = acc
+
+
 ROW_SUMS = (
+    sums_of_the_last_pass_first,
     sums_by_grid,
     sums_from_the_right,
     sums_with_lanes_reversed,

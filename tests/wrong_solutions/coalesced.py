@@ -140,6 +140,10 @@ WRONG["partial_sums"] = altered(
             "as `cuda.grid(1)` counts",
             (WALK, "range(cuda.grid(1), A.shape[1], cuda.gridsize(1))"),
         ),
+        "row_of_the_grid": (
+            "the row is `cuda.blockIdx.x`",
+            (PLACE, "row, lane = cuda.grid(1), cuda.threadIdx.x"),
+        ),
         "steps_by_the_rows": ("else elements are left out", stepping("A.shape[0]")),
         "steps_by_16": ("else elements are added twice", stepping("16")),
         "steps_by_1": ("which its neighbour has as well", stepping("cuda.blockDim.y")),

@@ -171,7 +171,7 @@ def _check_step(traced: Trial, first: list[tuple], walk: list[tuple], where: str
     steps = {after - before for before, after in pairwise(columns)}
     if direction(first) == ALONG_A_ROW and len(columns) == 1:
         raise Refused(_one_pass(traced), where)
-    if len(steps) != 1 or steps == {WARP}:
+    if len(steps) != 1 or steps in ({WARP}, {-WARP}):
         return
     (step,) = steps
     read = ", ".join(map(str, columns[:3]))
@@ -234,6 +234,11 @@ def _said(trial: Trial, finding: Finding) -> str:
     column = finding.element[-1]
     if column == columns and any(each.sign == "<=" for each in trial.written.comparisons):
         return f"The guard lets one column too many through: the last is {columns - 1}, so it must be `<`."
+    if finding.element[0] >= trial.before["A"].shape[0]:
+        return (
+            "A's rows are numbered by the blocks, one warp for each: the row is `cuda.blockIdx.x`. "
+            f"{finding.message}"
+        )
     if column >= columns:
         return (
             "The last pass is not guarded: the row ends before its 32 lanes do, and lanes behind the end "
