@@ -88,7 +88,7 @@ ROAD = (
     Notebook("hopper", ("parities", "expected_bytes", "producer", "consumer", "standstill", "handed_over")),
     Notebook(
         "last_per_cent",
-        ("last_wave", "persistent_loop", "best_width", "last_arrival", "stream_k_parts", "fused_epilogue"),
+        ("last_wave", "ring_goes_on", "best_width", "last_arrival", "stream_k_parts", "fused_epilogue"),
     ),
 )
 SIDE_TRIPS = (

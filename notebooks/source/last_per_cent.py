@@ -18,6 +18,7 @@ from numba import cuda, float32, int32
 
 from gemm_course import check, own, records
 from gemm_course import widgets as see
+from lockstep.intrinsics import mbarrier_wait
 
 # %% [markdown]
 # ## In one picture
@@ -85,53 +86,77 @@ see.predict("last_per_cent.persistent")
 # one.
 
 # %% [markdown]
-# ### Exercise [[persistent_loop]] · A block that stays
-# *core · medium · 10 minutes*
+# ### Exercise [[ring_goes_on]] · The ring goes on
+# *core · hard · the heart of this section · 15 minutes*
 #
-# Tiles of 8 × 8, a thread per element, and **fewer blocks than tiles**. Number the tiles in any order, such
-# as row by row; each needs one block. `add_products` adds 8 steps along k to a sum, with tiles in shared
-# memory as in notebook [[shared_memory_tiles.ipynb]]; all threads of a block call it. Write the loop over
-# tiles: where a block begins, where its tile lies, the sum, the store with its bounds check, and the next
-# tile. m, n and k are any numbers.
+# Below are the two roles of notebook [[hopper.ipynb]], each for **one** tile of 64 × 64. What they call is
+# given: `order` announces the bytes of a step's two boxes and has [TMA](glossary.md#tma) bring them,
+# `multiply` adds the products of a slot, `give_back` arrives at `empty`, `clear` and `store` begin and end
+# a tile.
+#
+# There are fewer blocks than tiles now. Write the loop over tiles, in both roles: tile t is in row `t //
+# tile_cols` and column `t % tile_cols` of tiles, and a block takes every `cuda.gridDim.x`-th. **The ring goes
+# on from tile to tile.** `steps`, the number of steps per tile, is any number. So ask of each line whether it
+# belongs to a tile or to the block.
+
+# %%
+from gemm_course.checks.kits import clear, give_back, multiply, order, store
 
 
-# %% id="ex-persistent_loop"
+# %% id="ex-ring_goes_on"
 @cuda.jit(device=True)
-def add_products(acc, As, Bs, row, col, k0, m, n, k, A, B):
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    As[y, x] = A[row, k0 + x] if row < m and k0 + x < k else float32(0)
-    Bs[y, x] = B[k0 + y, col] if k0 + y < k and col < n else float32(0)
-    cuda.syncthreads()
-    for p in range(8):
-        acc += As[y, p] * Bs[p, x]
-    cuda.syncthreads()
-    return acc
-
-
-@cuda.jit
-def persistent(m, n, k, A, B, C):
-    As = cuda.shared.array((8, 8), float32)
-    Bs = cuda.shared.array((8, 8), float32)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    ### BEGIN SOLUTION
-    tile_cols = (n + 7) // 8
-    count = (m + 7) // 8 * tile_cols
+def produce(full, empty, As, Bs, A, B, tiles, tile_cols, steps, slots):
+    slot, parity = 0, 0
     tile = cuda.blockIdx.x
-    while tile < count:
-        row, col = tile // tile_cols * 8 + y, tile % tile_cols * 8 + x
-        acc = float32(0)
-        for k0 in range(0, k, 8):
-            acc = add_products(acc, As, Bs, row, col, k0, m, n, k, A, B)
-        if row < m and col < n:
-            C[row, col] = acc
+    ### BEGIN SOLUTION
+    while tile < tiles:
+        for step in range(steps):
+            mbarrier_wait(empty, slot, parity ^ 1)
+            order(full, slot, As, Bs, A, B, tile // tile_cols, tile % tile_cols, step)
+            slot += 1
+            if slot == slots:
+                slot, parity = 0, parity ^ 1
         tile += cuda.gridDim.x
     ### STUB
-    # # your code: for each of this block's tiles, from k0 = 0 to k in steps of 8:
-    # #     acc = add_products(acc, As, Bs, row, col, k0, m, n, k, A, B)
+    # for step in range(steps):
+    #     mbarrier_wait(empty, slot, parity ^ 1)
+    #     order(full, slot, As, Bs, A, B, tile // tile_cols, tile % tile_cols, step)
+    #     slot += 1
+    #     if slot == slots:
+    #         slot, parity = 0, parity ^ 1
     ### END SOLUTION
 
 
-check.persistent_loop(persistent)
+@cuda.jit(device=True)
+def consume(full, empty, As, Bs, C, acc, tiles, tile_cols, steps, slots):
+    slot, parity = 0, 0
+    tile = cuda.blockIdx.x
+    ### BEGIN SOLUTION
+    while tile < tiles:
+        clear(acc)
+        for _ in range(steps):
+            mbarrier_wait(full, slot, parity)
+            multiply(acc, slot, As, Bs)
+            give_back(empty, slot)
+            slot += 1
+            if slot == slots:
+                slot, parity = 0, parity ^ 1
+        store(C, acc, tile // tile_cols, tile % tile_cols)
+        tile += cuda.gridDim.x
+    ### STUB
+    # clear(acc)
+    # for _ in range(steps):
+    #     mbarrier_wait(full, slot, parity)
+    #     multiply(acc, slot, As, Bs)
+    #     give_back(empty, slot)
+    #     slot += 1
+    #     if slot == slots:
+    #         slot, parity = 0, parity ^ 1
+    # store(C, acc, tile // tile_cols, tile % tile_cols)
+    ### END SOLUTION
+
+
+check.ring_goes_on(produce, consume)
 
 # %% [markdown]
 # Here is the stage. `grouped` is where the tile lies, in groups that share operands in the L2 cache (notebook

@@ -6,38 +6,6 @@ from gemm_course import check
 
 
 @cuda.jit
-def in_chunks(m, n, k, A, B, C):
-    """Contiguous tiles for each block, no shared memory, other names."""
-    across = -(-n // 8)
-    tiles = -(-m // 8) * across
-    blocks, me = cuda.gridDim.x, cuda.blockIdx.x
-    for tile in range(tiles * me // blocks, tiles * (me + 1) // blocks):
-        i = tile // across * 8 + cuda.threadIdx.y
-        j = tile % across * 8 + cuda.threadIdx.x
-        if i < m and j < n:
-            total = float32(0)
-            for p in range(k):
-                total += A[i, p] * B[p, j]
-            C[i, j] = total
-
-
-@cuda.jit
-def down_the_columns(m, n, k, A, B, C):
-    """Tiles in another order."""
-    down = -(-m // 8)
-    tile = cuda.blockIdx.x
-    while tile < down * -(-n // 8):
-        i = tile % down * 8 + cuda.threadIdx.y
-        j = tile // down * 8 + cuda.threadIdx.x
-        if i < m and j < n:
-            total = float32(0)
-            for p in range(k):
-                total += A[i, p] * B[p, j]
-            C[i, j] = total
-        tile += cuda.gridDim.x
-
-
-@cuda.jit
 def counted_down(k, left, right, parts_done, counts, out):
     """Every thread asks for the count through another kind of flag."""
     last = cuda.shared.array((1,), int32)
@@ -87,14 +55,6 @@ def reset_by_all(k, A, B, partials, done, C):
             total += partials[p, row, col]
         C[row, col] = total
         done[cuda.blockIdx.y, cuda.blockIdx.x] = 0
-
-
-def test_tiles_in_one_piece_for_each_block_pass():
-    assert check.persistent_loop(in_chunks).passed
-
-
-def test_tiles_numbered_down_the_columns_pass():
-    assert check.persistent_loop(down_the_columns).passed
 
 
 def test_another_way_to_say_who_is_last_passes():

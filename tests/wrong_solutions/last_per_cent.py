@@ -22,69 +22,69 @@ LAST_WAVE = altered(
     },
 )
 
-# ---- persistent_loop ---------------------------------------------------------------------------------------
+# ---- ring_goes_on ------------------------------------------------------------------------------------------
 
-BEGIN, NEXT = "tile = cuda.blockIdx.x", "tile += cuda.gridDim.x"
-ACC = "acc = float32(0)\n        for"
-STORED_TILE = "        if row < m and col < n:\n            C[row, col] = acc\n"
-ADD_STEP = "            acc = add_products(acc, As, Bs, row, col, k0, m, n, k, A, B)\n"
-PERSISTENT_LOOP = altered(
-    "persistent_loop",
+START, NEXT = "    slot, parity = 0, 0\n    tile = cuda.blockIdx.x\n", "        tile += cuda.gridDim.x\n"
+AGAIN = "    tile = cuda.blockIdx.x\n    while tile < tiles:\n        slot, parity = 0, 0\n"
+PRODUCE, CONSUME = (
+    f"{START}    while tile < tiles:\n        for",
+    f"{START}    while tile < tiles:\n        clear",
+)
+WRAP = "            if slot == slots:\n                slot, parity = 0, parity ^ 1\n"
+ONLY_SLOT = "            if slot == slots:\n                slot = 0\n"
+GIVEN_BACK = "            give_back(empty, slot)\n            slot += 1\n"
+ORDER = "order(full, slot, As, Bs, A, B, tile // tile_cols, tile % tile_cols, step)\n            slot += 1\n"
+STORE_TILE = "store(C, acc, tile // tile_cols, tile % tile_cols)"
+RING_GOES_ON = altered(
+    "ring_goes_on",
     {
-        "leaves_before_the_barrier": (
-            "A thread that leaves the loop",
-            (
-                "        acc = float32(0)\n",
-                "        if row >= m or col >= n:\n            break\n        acc = float32(0)\n",
-            ),
+        "both_start_again": (
+            "start again with each tile, in both roles",
+            (PRODUCE, f"{AGAIN}        for"),
+            (CONSUME, f"{AGAIN}        clear"),
         ),
-        "every_block_all_tiles": ("Every block computes all tiles", (BEGIN, "tile = 0"), (NEXT, "tile += 1")),
-        "in_float64": ("`acc = 0` makes an integer", ("acc = float32(0)", "acc = 0")),
-        "next_is_one_further": ("by the number of blocks", (NEXT, "tile += 1")),
-        "one_tile_only": ("computes one tile and ends", (NEXT, "tile = count")),
-        "sum_goes_on": (
-            "must begin at 0 in every tile",
-            (f"{BEGIN}\n", f"{BEGIN}\n    acc = float32(0)\n"),
-            (f"        {ACC}", "        for"),
+        "consume_starts_again": (
+            "In `consume` slot and parity start again",
+            (CONSUME, f"{AGAIN}        clear"),
         ),
-        "down_the_columns": (
-            "Does a tile's number lead to its place",
-            (
-                "tile // tile_cols * 8 + y, tile % tile_cols * 8",
-                "tile % tile_cols * 8 + y, tile // tile_cols * 8",
-            ),
+        "produce_starts_again": (
+            "In `produce` slot and parity start again",
+            (PRODUCE, f"{AGAIN}        for"),
         ),
-        "columns_rounded_down": ("round the number of tiles up", ("(n + 7) // 8", "n // 8")),
-        "no_bounds_check": ("but C has", ("if row < m and col < n:", "if True:")),
-        "elements_for_tiles": (
-            "8 elements wide and high",
-            (
-                "tile // tile_cols * 8 + y, tile % tile_cols * 8 + x",
-                "tile // tile_cols + y, tile % tile_cols + x",
-            ),
+        "parity_per_tile": (
+            "In `consume` the parity changes with each tile",
+            (GIVEN_BACK + WRAP, GIVEN_BACK + ONLY_SLOT),
+            (f"        {STORE_TILE}\n", f"        {STORE_TILE}\n        parity ^= 1\n"),
         ),
-        "adds_to_c": ("C is read", ("C[row, col] = acc", "C[row, col] += acc")),
-        "stored_in_each_step": (
-            "inside the loop over k",
-            (STORED_TILE, ""),
-            (ADD_STEP, f"{ADD_STEP}            if row < m and col < n:\n                C[row, col] = acc\n"),
+        "produce_takes_all": (
+            "The two roles take different tiles",
+            (ORDER + WRAP + NEXT, ORDER + WRAP + "        tile += 1\n"),
         ),
-        "in_float64_by_a_point": ("`acc = 0.0` makes a float64", ("acc = float32(0)", "acc = 0.0")),
-        "by_132": ("it goes on by 132", (NEXT, "tile += 132")),
-        "k_in_eighths": ("`k0` must go on by 8, not by 1", ("range(0, k, 8)", "range(k // 8)")),
-        "k_in_eighths_rounded_up": ("from k0 = 0 in steps of 8", ("range(0, k, 8)", "range((k + 7) // 8)")),
-        "every_k": ("again and again", ("range(0, k, 8)", "range(k)")),
-        "whole_eights_only": (
-            "The last steps along k are missing",
-            ("range(0, k, 8)", "range(0, k // 8 * 8, 8)"),
+        "every_block_all_tiles": (
+            "Two blocks compute the same tile",
+            (START, "    slot, parity = 0, 0\n    tile = 0\n"),
+            (NEXT, "        tile += 1\n"),
         ),
-        "x_and_y_swapped": (
-            "x and y are swapped",
-            ("* 8 + y, tile", "* 8 + x, tile"),
-            ("tile % tile_cols * 8 + x", "tile % tile_cols * 8 + y"),
+        "one_tile_too_many": (
+            "A tile is computed that C does not have",
+            ("while tile < tiles:", "while tile <= tiles:"),
         ),
-        "added_to_itself": ("not `+=`", ("acc = add_products", "acc += add_products")),
-        "sum_lost": ("what it returns is lost", ("acc = add_products", "add_products")),
+        "last_tile_forgotten": (
+            "Some tiles are never stored",
+            ("while tile < tiles:", "while tile < tiles - 1:"),
+        ),
+        "sums_go_on": (
+            "`clear(acc)` belongs to each tile",
+            ("    while tile < tiles:\n        clear(acc)\n", "    clear(acc)\n    while tile < tiles:\n"),
+        ),
+        "tile_swapped_in_order": (
+            "swapped in `order`",
+            ("B, tile // tile_cols, tile % tile_cols, step", "B, tile % tile_cols, tile // tile_cols, step"),
+        ),
+        "first_tile_again": (
+            "which tile does each of them compute",
+            ("B, tile // tile_cols, tile % tile_cols, step", "B, 0, 0, step"),
+        ),
     },
 )
 
@@ -331,7 +331,7 @@ FUSED_EPILOGUE = altered(
 
 WRONG = {
     "last_wave": LAST_WAVE,
-    "persistent_loop": PERSISTENT_LOOP,
+    "ring_goes_on": RING_GOES_ON,
     "best_width": BEST_WIDTH,
     "last_arrival": LAST_ARRIVAL,
     "stream_k_parts": STREAM_K_PARTS,

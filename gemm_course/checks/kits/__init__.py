@@ -7,6 +7,7 @@ from .document_v05 import document_v05
 from .fetch_frame import around
 from .rings_on_trial import RINGS
 from .spilling_strip import make_strip
+from .staying_blocks import clear, give_back, multiply, order, staying_blocks, store
 from .suspects import SUSPECTS, document_002
 from .two_roles import given_consumer, given_producer, late_consumer, patient_consumer, two_roles
 from .warp_parts import thread_tile_parts
@@ -16,15 +17,21 @@ __all__ = [
     "SUSPECTS",
     "ahead_parts",
     "around",
+    "clear",
     "document_002",
     "document_v05",
+    "give_back",
     "given_consumer",
     "given_producer",
     "late_consumer",
     "make_copies",
     "make_fetch",
     "make_strip",
+    "multiply",
+    "order",
     "patient_consumer",
+    "staying_blocks",
+    "store",
     "thread_tile_parts",
     "two_roles",
 ]

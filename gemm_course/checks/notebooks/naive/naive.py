@@ -66,7 +66,7 @@ def _refuse_all_of_c(kernel: Any) -> None:
 
 
 def _check_what_x_counts(kernel: Any) -> None:
-    """Refuse a kernel in which the lanes of a warp have neighbours in a row: it is that of notebook 02."""
+    """Refuse a kernel in which the lanes of a warp have neighbours in a row, as in the next notebook."""
     trial = try_on(kernel, GEOMETRY, Problem(32, 32, 4), watch=WATCH)
     lanes = FirstWarp(trial.report.trace).stored(trial.own_name("C"))
     if direction(lanes) == ALONG_A_ROW:
