@@ -1,0 +1,43 @@
+"""Kernels that learners write and that no stage of the ladder is: their solutions on a real GPU."""
+
+import numpy as np
+import pytest
+from numba import cuda
+
+from gemm_course.checks.kits import staying_blocks
+from gemm_course.device import launch, on_device
+from lockstep.intrinsics import tensor_map
+from tests.checks.cells import verdict_of
+from tests.wrong_solutions.altering import solution
+
+pytestmark = pytest.mark.gpu
+
+
+def made(exercise: str, names: str):
+    """Run the solution's cell without its check, and return what it defines under these names."""
+    return verdict_of(solution(exercise).rpartition("check.")[0] + names)
+
+
+@pytest.mark.parametrize("sizes", [(2, 4), (3, 8), (4, 16)], ids=str)
+def test_reading_ahead(sizes):
+    m, n, k = 333, 217, 129
+    rng = np.random.default_rng(5)
+    A, B = (rng.standard_normal(shape, np.float32) for shape in ((m, k), (k, n)))
+    C = cuda.to_device(np.full((m, n), np.nan, np.float32))
+    kernel = made("reads_ahead", "make_reads_ahead")(*sizes)
+    kernel[(-(-n // 32), -(-m // 32)), (8, 8)](m, n, k, cuda.to_device(A), cuda.to_device(B), C)
+    assert np.allclose(C.copy_to_host(), A @ B, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(("slots", "blocks", "k"), [(2, 7, 192), (3, 1, 320), (4, 5, 448)])
+def test_a_ring_that_goes_on_from_tile_to_tile(slots, blocks, k):
+    m, n = 256, 448
+    rng = np.random.default_rng(k)
+    A, B = (rng.uniform(-2, 2, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    A, B, C = on_device([A, B, np.full((m, n), np.nan, np.float32)])
+    maps = tensor_map(A, (m, k), (64, 64)), tensor_map(B, (k, n), (64, 64))
+    kernel = staying_blocks(slots, *made("ring_goes_on", "(produce, consume)"))
+    arguments = (k, n // 64, m // 64 * (n // 64), *maps, C)
+    launch(kernel, (blocks,), (160,), arguments, slots * 2 * 64 * 64 * 2)
+    exact = A.copy_to_host().astype(float) @ B.copy_to_host()
+    assert np.allclose(C.copy_to_host(), exact, rtol=1e-3, atol=1e-1)
