@@ -67,7 +67,15 @@ ROAD = (
     ),
     Notebook("warp_tiles", ("warp_wavefronts", "runs_of_four", "stencil", "stencil_limit")),
     Notebook(
-        "tensor_cores", ("warp_product", "fragments_once", "ragged_product", "padded_c", "padding_wavefronts")
+        "tensor_cores",
+        (
+            "warp_product",
+            "fragments_once",
+            "ragged_product",
+            "padded_c",
+            "padding_wavefronts",
+            "several_warps",
+        ),
     ),
     Notebook(
         "overlap",

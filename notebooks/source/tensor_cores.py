@@ -8,7 +8,7 @@
 # say when 16 bits are enough, and how to lose whole steps of a sum without a trace. And you can find the
 # padding, the depth and the warp tile that keep these units fed.
 #
-# *Time: about 90 minutes to read, 40 for the exercises. Comes from document 004, kernel v07; the course's own
+# *Time: about 90 minutes to read, 60 for the exercises. Comes from document 004, kernel v07; the course's own
 # version of it is called `wmma`. (The exercises are not in numerical order.)*
 
 # %%
@@ -626,6 +626,75 @@ see.padding()
 #    the rows begin.
 #
 # Our example has the smallest that always works: **PAD 8**.
+
+# %% [markdown]
+# ## Several warps
+#
+# A block of the stage `wmma` has eight warps, a thread of it hardly any work of its own: everything is done
+# by warps. Its tile of C has BM × BN results, a warp's part of it WM × WN.
+#
+# ### Exercise [[several_warps]] · Several warps
+# *core · hard · 20 minutes*
+#
+# Two parts are given. `fetch(As, Bs, A, B, k0, m, n, k)` copies the block's tiles from step k0 on, with all
+# threads. `put(C, Cs, acc[i, j], y, x, m, n)` stores a fragment at row y and column x of the block's tile.
+# Write the rest: where the warp's part begins, the loop over tiles, and in a tile the steps of 16 along k,
+# each with **WM / 16 + WN / 16** loads of fragments. All sizes but PAD are multiples of 16, and warps are
+# numbered row by row in the block's tile. It has to be right for any m, n and k.
+
+
+# %% id="ex-several_warps"
+from gemm_course.checks.kits import wmma_parts
+
+
+def make_wmma(BM, BN, BK, WM, WN, PAD):
+    WARPS = BM // WM * (BN // WN)
+    A_TILE, B_TILE = (BM, BK + PAD), (BK, BN + PAD)
+    DOWN, ACROSS = WM // 16, WN // 16  # a warp's fragments of A and of B
+    fetch, put = wmma_parts(BM, BN, BK, WARPS)
+
+    @cuda.jit
+    def several(m, n, k, A, B, C):
+        As = cuda.shared.array(A_TILE, float16, 32)
+        Bs = cuda.shared.array(B_TILE, float16, 32)
+        Cs = cuda.shared.array((WARPS, 16, 24), float32, 32)
+        a = cuda.local.array((DOWN, 16), float16)
+        b = cuda.local.array((ACROSS, 16), float16)
+        acc = cuda.local.array((DOWN, ACROSS, 8), float32)
+        for i in unroll(range(DOWN)):
+            for j in unroll(range(ACROSS)):
+                for e in unroll(range(8)):
+                    acc[i, j, e] = 0
+        warp = cuda.threadIdx.x // 32
+        ### BEGIN SOLUTION
+        y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN
+        for k0 in range(0, k, BK):
+            fetch(As, Bs, A, B, k0, m, n, k)
+            cuda.syncthreads()
+            for p in unroll(range(0, BK, 16)):
+                for i in unroll(range(DOWN)):
+                    wmma_load_a(a[i], As, (y0 + i * 16, p), ROW_MAJOR)
+                for j in unroll(range(ACROSS)):
+                    wmma_load_b(b[j], Bs, (p, x0 + j * 16), ROW_MAJOR)
+                for i in unroll(range(DOWN)):
+                    for j in unroll(range(ACROSS)):
+                        wmma_mma(acc[i, j], a[i], b[j], ROW_MAJOR, ROW_MAJOR)
+            cuda.syncthreads()
+        for i in unroll(range(DOWN)):
+            for j in unroll(range(ACROSS)):
+                put(C, Cs, acc[i, j], y0 + i * 16, x0 + j * 16, m, n)
+        ### STUB
+        # # your code: the warp's corner, the loop over tiles, and a put for each fragment
+        ### END SOLUTION
+
+    return several
+
+
+check.several_warps(make_wmma)
+
+# %% [markdown]
+# That is `wmma`, but for its copies, which run by themselves (notebook [[overlap.ipynb]]), and for the
+# store of C. Compile yours with other sizes if you like: `BK` and `PAD` are yours to vary.
 
 # %% [markdown]
 # ## Memory or products?

@@ -46,6 +46,11 @@ HARMLESS = {
         "(k + 16) // 16",
         "(t - SLOTS - 1) % SLOTS",
     },
+    "several_warps": {  # as many fragments; longer rows of Cs, fragments that are not used
+        "WM // 15",
+        "WN // 15",
+        "(WARPS, 17, 24)",
+    },
     "reads_ahead": {  # longer rows, sets that are not used, the same slot, the same set, all zeroed in turn
         "BK, 33)",
         "array((3, 4)",

@@ -41,3 +41,17 @@ def test_a_ring_that_goes_on_from_tile_to_tile(slots, blocks, k):
     launch(kernel, (blocks,), (160,), arguments, slots * 2 * 64 * 64 * 2)
     exact = A.copy_to_host().astype(float) @ B.copy_to_host()
     assert np.allclose(C.copy_to_host(), exact, rtol=1e-3, atol=1e-1)
+
+
+@pytest.mark.parametrize("tiles", [(64, 32, 32, 32, 32, 8), (128, 128, 64, 64, 32, 8)], ids=str)
+def test_several_warps(tiles):
+    m, n, k = 333, 216, 128
+    rng = np.random.default_rng(5)
+    A, B = (rng.uniform(-2, 2, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    BM, BN, _, WM, WN, _ = tiles
+    C = cuda.to_device(np.full((m, n), np.nan, np.float32))
+    grid, threads = (-(-n // BN), -(-m // BM)), BM // WM * (BN // WN) * 32
+    made("several_warps", "make_wmma")(*tiles)[grid, threads](
+        m, n, k, cuda.to_device(A), cuda.to_device(B), C
+    )
+    assert np.allclose(C.copy_to_host(), A.astype(float) @ B, rtol=1e-3, atol=1e-1)

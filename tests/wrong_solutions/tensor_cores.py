@@ -297,10 +297,69 @@ RAGGED = altered(
     },
 )
 
+# ---- several_warps -----------------------------------------------------------------------------------------
+
+CORNER = "y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN"
+AFTER_FETCH = "            fetch(As, Bs, A, B, k0, m, n, k)\n            cuda.syncthreads()\n"
+LAST_BARRIER = (
+    "            cuda.syncthreads()\n"
+    "        for i in unroll(range(DOWN)):\n            for j in unroll(range(ACROSS)):\n                put"
+)
+LOAD_A_OF_WARP = "wmma_load_a(a[i], As, (y0 + i * 16, p), ROW_MAJOR)"
+LOAD_B_OF_WARP = "wmma_load_b(b[j], Bs, (p, x0 + j * 16), ROW_MAJOR)"
+PUT = "put(C, Cs, acc[i, j], y0 + i * 16, x0 + j * 16, m, n)"
+B_LOADS = f"                for j in unroll(range(ACROSS)):\n                    {LOAD_B_OF_WARP}\n"
+PRODUCT_OF_WARP = "                        wmma_mma(acc[i, j], a[i], b[j], ROW_MAJOR, ROW_MAJOR)"
+SEVERAL = altered(
+    "several_warps",
+    {
+        "corner_of_one_warp": ("Two warps store the same", (CORNER, "y0, x0 = 0, 0")),
+        "warps_down_the_columns": (
+            "A fragment of B begins at",
+            (CORNER, "y0, x0 = warp % (BN // WN) * WM, warp // (BN // WN) * WN"),
+        ),
+        "b_fragments_counted": (
+            "16 elements per fragment",
+            (LOAD_B_OF_WARP, LOAD_B_OF_WARP.replace("j * 16", "j")),
+        ),
+        "p_by_one": ("p in steps of 16", ("range(0, BK, 16)", "range(BK)")),
+        "first_step_only": ("Only the first 16 steps", ("range(0, BK, 16)", "range(0, 16, 16)")),
+        "loads_in_the_products": (
+            "Load them all before the products",
+            (B_LOADS, ""),
+            (PRODUCT_OF_WARP, f"                        {LOAD_B_OF_WARP}\n{PRODUCT_OF_WARP}"),
+        ),
+        "joins_a_warp_only": (
+            "`syncwarp` joins one warp only",
+            (AFTER_FETCH, AFTER_FETCH.replace("syncthreads", "syncwarp")),
+            (LAST_BARRIER, LAST_BARRIER.replace("syncthreads", "syncwarp")),
+        ),
+        "no_second_barrier": (
+            "One barrier is missing",
+            (LAST_BARRIER, LAST_BARRIER.replace("            cuda.syncthreads()\n", "", 1)),
+        ),
+        "starts_anew": (
+            "start anew with each tile",
+            (
+                AFTER_FETCH,
+                "            for i in unroll(range(DOWN)):\n                for j in unroll(range(ACROSS)):\n"
+                "                    for e in unroll(range(8)):\n                        acc[i, j, e] = 0\n"
+                + AFTER_FETCH,
+            ),
+        ),
+        "nothing_put": ("Nothing is stored", (PUT, "pass")),
+        "first_tile_only": (
+            "Only the first tile along k",
+            ("for k0 in range(0, k, BK):", "for k0 in range(0, min(k, BK), BK):"),
+        ),
+    },
+)
+
 WRONG = {
     "warp_product": PRODUCT,
     "fragments_once": ONCE,
     "padding_wavefronts": WAVEFRONTS,
     "padded_c": PADDED,
     "ragged_product": RAGGED,
+    "several_warps": SEVERAL,
 }

@@ -225,8 +225,11 @@ def stored_every_step(kernel: Any) -> str:
 # ---- what a right kernel is held to ------------------------------------------------------------------------
 
 
-def on_tensor_cores(trial: WarpTrial) -> None:
-    """Refuse multiply-adds outside the Tensor Cores, more than the tiles have, or not added in float32."""
+def on_tensor_cores(trial: WarpTrial, needed: int = 0) -> None:
+    """Refuse multiply-adds outside the Tensor Cores, more than are needed, or not added in float32.
+
+    needed: multiply-adds; those of all tiles of 16 by 16 by 16 if left out.
+    """
     done = trial.report.arithmetic.query("op == 'mma'")
     if done.empty:
         raise Refused(
@@ -240,7 +243,7 @@ def on_tensor_cores(trial: WarpTrial) -> None:
             "exact; add them up in float32.",
             trial.line(done["line"].iloc[0]),
         )
-    needed = prod(-(-size // SIDE) * SIDE for size in trial.shape)
+    needed = needed or prod(-(-size // SIDE) * SIDE for size in trial.shape)
     if done["lanes"].sum() > needed:
         raise Refused(
             f"The Tensor Cores do {done['lanes'].sum():,} multiply-adds where {needed:,} are needed. One "

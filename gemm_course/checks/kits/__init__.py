@@ -11,6 +11,7 @@ from .staying_blocks import clear, give_back, multiply, order, staying_blocks, s
 from .suspects import SUSPECTS, document_002
 from .two_roles import given_consumer, given_producer, late_consumer, patient_consumer, two_roles
 from .warp_parts import thread_tile_parts
+from .wmma_parts import wmma_parts
 
 __all__ = [
     "RINGS",
@@ -34,4 +35,5 @@ __all__ = [
     "store",
     "thread_tile_parts",
     "two_roles",
+    "wmma_parts",
 ]
