@@ -6,6 +6,8 @@ multiple of 16 bytes. So for A[row, column] the array must start at such an addr
 dimension and the column must be multiples of four floats. A misaligned access stops the kernel with an error.
 """
 
+from lockstep.errors import KernelTypeError
+from lockstep.machine.words import kind_of
 from lockstep.registry import as_index, emulates
 
 from ._codegen import element_pointer, intrinsic, ir, pack, types, unpack, vector_of
@@ -118,12 +120,22 @@ def _emulate_load4(machine, array, index):
 
 @emulates(store4, writes=(0,))
 def _emulate_store4(machine, array, index, values):
-    machine.write(machine.site, array, as_index(index), values, width=4)
+    machine.write(machine.site, array, as_index(index), _checked("store4", values, 4), width=4)
 
 
 @emulates(store2, writes=(0,))
 def _emulate_store2(machine, array, index, values):
-    machine.write(machine.site, array, as_index(index), values, width=2)
+    machine.write(machine.site, array, as_index(index), _checked("store2", values, 2), width=2)
+
+
+def _checked(name: str, values, count: int) -> tuple:
+    """Return the values that a store takes; refuse anything but a tuple of so many numbers."""
+    if not isinstance(values, tuple) or len(values) != count:
+        given = f"a tuple of {len(values)}" if isinstance(values, tuple) else kind_of(values)
+        raise KernelTypeError(
+            f"{name} stores a tuple of {count} numbers, such as `load4` returns; this is {given}"
+        )
+    return values
 
 
 @emulates(copy16, reads=(2,), writes=(0,))
