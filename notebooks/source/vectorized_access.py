@@ -24,13 +24,13 @@ print(f"{len(loop.rows)} instructions, of which {loop.by_kind['multiply-add']} a
 
 # %%
 others = pd.Series(loop.by_kind).drop("multiply-add")
-see.fold(
-    others[others > 0].to_frame("instructions"),
-    "Integer arithmetic and moves: 227. Many of them make addresses. The tiles come by 16 loads\n"
-    "and 16 stores of one float each, and every float has an address of its own. (Compare and select:\n"
-    "mostly the guards of these loads. Barrier and fence: the two syncthreads.)",
-    first="Choose first, then open this.",
-)
+see.fold(others[others > 0].to_frame("instructions"), first="Choose first, then open this.")
+
+# %% [markdown] tags=["thought"]
+# Integer arithmetic and moves: 227. (A *move* copies a register, or puts a number into one.) Many of them
+# make addresses. The tiles come by 16 loads and 16 stores of one float each, and every float has an address
+# of its own. Compare and select: mostly the guards of these loads. Barrier and fence: the two
+# `syncthreads`.
 
 # %% [markdown]
 # *Time: about 55 minutes to read, 77 for the exercises, in two sittings; the pause is marked. Comes from
@@ -130,9 +130,9 @@ see.fold(lambda: see.compare("thread_tiled_2d", "vectorized", square | {"PAD": 0
 # [[thread_tiles_2d.ipynb]] reads
 #
 # - `Bs[p, x0]` to `Bs[p, x0 + 7]`: neighbours. If you told it `u32`, the compiler reads them as two fours.
-# - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two are neighbours: eight
-#   reads in each step. (Only where the loop over p is written out can the compiler read four steps of a row
-#   at once, as in notebook [[thread_tiles_2d.ipynb]].)
+# - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two are neighbours. Your loop
+#   over p is not written out, so these are eight reads. (`thread_tiled_2d`'s is, and the compiler reads four
+#   steps of a row at once.)
 #
 # So documents 003 and 004 **transpose** A's tile on its way into shared memory. Then `As[p, y0]` to `As[p, y0
 # + 7]` are neighbours as well. Does that pay? Keep your doubts until the end.
@@ -429,8 +429,8 @@ see.predict("vectorized_access.halves")
 
 # %% [markdown]
 # Look for a reason in your own kernel. How many wavefronts do the stores into shared memory take, in each of
-# the four forms? Here is one block with one pair of tiles. (The reads of these tiles, as compiled, take 8 ·
-# 16 · 20 = 2,560.)
+# the four forms? Here is one block with one pair of tiles. (In the course's kernel, whose loop over p is
+# written out, the reads of these tiles take 8 · 16 · 20 = 2,560 in all four forms.)
 
 # %% id="stores"
 A, B, C = np.zeros((128, 16), np.float32), np.zeros((16, 128), np.float32), np.zeros((128, 128), np.float32)
@@ -450,7 +450,7 @@ for forms in [(False, False), (False, True), (True, False), (True, True)]:
 ### END SOLUTION
 
 # %% [markdown] tags=["thought"]
-# | square | TFLOPS | wavefronts of these stores | spilled bytes |
+# | the course's kernel, square | TFLOPS | wavefronts of these stores | spilled bytes |
 # |---|---|---|---|
 # | neither | 33 | 128 | 0 |
 # | TRANSPOSED only | 30 | 1,088 | 0 |
@@ -501,7 +501,8 @@ see.fold(
 
 # %% [markdown] tags=["thought"]
 # Shared memory, in 89 % of the clocks. With fewer instructions in between, the steps follow each other
-# faster, and each wants its 20 wavefronts. Is that the limit? Take wavefronts away, and look.
+# faster, and each wants its 20 wavefronts; the scatter adds 192 to the 2,688 of a block's tile. By both it is
+# 72 % · 38 / 33 · 2,880 / 2,688 = 89 %. Is that the limit? Take wavefronts away, and look.
 
 # %% [markdown]
 # Now the tiles are yours. Most choices were measured with a padding of 4, so set it first. Then set BM to
@@ -518,8 +519,8 @@ see.tiles(
 
 # %% [markdown] tags=["thought"]
 # TM 16: 40 TFLOPS. The line falls from 0.75 to 0.5. Compiled, by fours, a step takes 12 wavefronts for 64
-# multiply-adds now, before it was 8 for 32. (The square takes 20 for 64, and is level with 8 for 32. So
-# wavefronts are not all.)
+# multiply-adds now, before it was 8 for 32. (The square takes 20 for 64: more per multiply-add than 8 for 32,
+# and yet it was as fast. So wavefronts are not all.)
 
 # %% [markdown]
 # ## What have you made?

@@ -72,7 +72,7 @@ def test_what_06_says_of_the_loop_before():
     assert "The tiles come by 16 loads" in said and "and 16 stores of one float each" in said
     rows = [row for row in BEFORE.code.loop.rows if row.kind == "barrier and fence"]
     assert [row.opcode.split(".")[0] for row in rows] == ["BAR", "BAR"]
-    assert "Barrier and fence: the two syncthreads" in said
+    assert "Barrier and fence: the two `syncthreads`" in said
 
 
 def test_the_speeds_of_06():
@@ -162,7 +162,11 @@ def test_the_four_forms_of_06(learners_kernel):
         assert f"| {name} | {float(row['tflops']):.0f} | {stores:,} | {row['local_bytes']} |" in said
     steps = NOW.measured["float32_fma"] / 32 / 64
     reads = round(NOW.measured["shared_load_wavefronts"] / steps)
-    assert f"take 8 · 16 · {reads} = {8 * 16 * reads:,}." in said
+    assert f"take 8 · 16 · {reads} = {8 * 16 * reads:,} in all four forms" in said
+    scatter = 320 - 128
+    before, after = 8 * 16 * reads + 128, 8 * 16 * reads + 128 + scatter
+    assert f"the scatter adds {scatter} to the {before:,} of a block's tile" in said
+    assert f"72 % · 38 / 33 · {after:,} / {before:,} = {72 * 38.1 / 32.9 * after / before:.0f} %" in said
     rows = forms_measured()
     alone = [f"{float(rows[name]['tflops']):.0f}" for name in ("FOURS only", "TRANSPOSED only")]
     assert "{} with FOURS only, {} with TRANSPOSED only".format(*alone) in asked(

@@ -33,8 +33,11 @@ def four_at_once() -> dict[str, Wrong]:
         ),
         "lanes_down_a_column": (
             "does not lie side by side",
-            (LOOP, "for group in range(tid, BM * BK // 4, THREADS):"),
-            (GROUP, "r, c = group % BM, group // BM * 4"),
+            (GROUP, "r, c = i + tid % ROWS, tid // ROWS * 4"),
+        ),
+        "a_slice_for_a_four": (
+            "store4 stores a tuple of 4 numbers",
+            ("load4(A, (r, c))", "A[r, c : c + 4]"),
         ),
         "rounds_overlap": (
             "passes overlap",
@@ -352,8 +355,13 @@ def both_switches() -> dict[str, Wrong]:
             "nothing is ever stored",
             ("        put(m, n, alpha, beta, C, row0 + y0, col0 + x0, acc)\n", ""),
         ),
+        "transposed_is_forgotten": (
+            "both its shape and your reads must follow the switch",
+            ("SHAPE = (BK, BM) if TRANSPOSED else (BM, BK)", "SHAPE = (BM, BK)"),
+            ("As[p, y0 + i] if TRANSPOSED else As[y0 + i, p]", "As[y0 + i, p]"),
+        ),
         "everyone_stores_in_the_corner": (
-            "one place for the results of all threads",
+            "the same place from several threads",
             ("row0 + y0, col0 + x0, acc", "row0, col0, acc"),
         ),
     }

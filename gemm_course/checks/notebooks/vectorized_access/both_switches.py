@@ -188,6 +188,16 @@ def _never_filled(finding: Finding, trial: GemmTrial) -> str | None:
     missing = set(FETCHES) - {each.name for each in called}
     if missing:
         return f"`{missing.pop()}` is not called, so nobody fills that tile. {finding.message}"
+    t = trial.tiles
+    stored = {
+        name for each in trial.report.errors if each.kind == "out_of_bounds" for name in (each.function,)
+    }
+    if "fetch_a" in stored:
+        words = "BK rows of BM" if t.TRANSPOSED else "BM rows of BK"
+        return (
+            f"With TRANSPOSED = {t.TRANSPOSED} As has {words} floats, and is read as such: both its shape "
+            f"and your reads must follow the switch. `fetch_a` stores beside yours. {finding.message}"
+        )
     return (
         f"A part of `{finding.array}` is never filled. Every thread must call `fetch_a` and `fetch_b`, each "
         f"with its own number in the whole block, `tid`. {finding.message}"
@@ -196,8 +206,8 @@ def _never_filled(finding: Finding, trial: GemmTrial) -> str | None:
 
 def _same_place(finding: Finding, trial: GemmTrial) -> str:
     return (
-        "`put` gets one place for the results of all threads, or of several. A thread's own begin at row "
-        f"`row0 + y0` and column `col0 + x0`. {finding.message}"
+        "`put` gets the same place from several threads, or row and column swapped. A thread's own results "
+        f"begin at row `row0 + y0` and column `col0 + x0`. {finding.message}"
     )
 
 
