@@ -61,10 +61,10 @@ def grid(rows: int = 10, columns: int = 18) -> Explorer:
                 _named([(2, 2), (4, 2), (8, 4), (4, 8), (16, 2), (5, 3), (6, 5), (9, 2)]),
                 (8, 4),
             ),
-            "bx": ("blockIdx.x", blocks(0), 1),
-            "by": ("blockIdx.y", blocks(1), 2),
+            "bx": ("blockIdx.x", blocks(0), 0),
+            "by": ("blockIdx.y", blocks(1), 1),
             "x": ("threadIdx.x", lambda chosen: range(chosen["block"][0]), 3),
-            "y": ("threadIdx.y", lambda chosen: range(chosen["block"][1]), 1),
+            "y": ("threadIdx.y", lambda chosen: range(chosen["block"][1]), 2),
         },
     )
 

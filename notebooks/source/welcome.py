@@ -29,7 +29,7 @@ A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), 
 start = time.perf_counter()
 matmul(A, B, np.zeros((64, 64), np.float32))
 seconds, steps = time.perf_counter() - start, (4096 // 64) ** 3
-print(f"64 × 64: {seconds:.2f} seconds")
+print(f"64 × 64: {seconds:.3f} seconds")
 print(f"4096 × 4096: {steps:,} times as many steps, so about {seconds * steps / 3600:.1f} hours")
 
 # %% [markdown]
@@ -114,10 +114,10 @@ report = emulate(double, 3, 40, a[:100], out[:100])
 print(*report.errors, sep="\n")
 
 # %% [markdown]
-# Each error names the first of the 20 threads, number 20 of block 2. (Both count from 0. A block can have
-# three dimensions, so there are three numbers.) Blocks rarely fit exactly, so a kernel has a **guard**: an
-# `if` that lets only those threads work that have an element. An array knows its size: `out.size`,
-# `len(out)`, or `m, n = out.shape`.
+# Each error names the first of the surplus threads: thread 20 of block 2, which is 2 · 40 + 20 = 100. (A
+# block can have three dimensions, so there are three numbers.) Blocks rarely fit exactly, so a kernel has a
+# **guard**: an `if` that lets only those threads work that have an element. An array knows its size:
+# `out.size`, `len(out)`, or `m, n = out.shape`.
 #
 # ### Exercise [[blocks_for]] · How many blocks?
 # *core · easy · 3 minutes*
@@ -228,8 +228,8 @@ check.broadcast_add(broadcast_add)
 #
 # The hardware does not run a block thread by thread. It numbers the threads of the block, **x first**: that
 # is a thread's **linear id**. Then it cuts the ribbon of ids into pieces of 32. Such a piece is a **warp**,
-# and a thread's place in it is its **lane**. An instruction is started once, for
-# all lanes.
+# and a thread's place in it is its **lane**. An instruction, one step of the
+# program such as an addition, is started once, for all lanes.
 #
 # Move the thread, then change the shape of the block, and watch where the thread goes.
 
@@ -280,9 +280,9 @@ check.where(where)
 see.predict("welcome.branches")
 
 # %% [markdown]
-# Step through such a warp. A lane whose number is even halves it; the others triple theirs, and add one. A
-# lane that takes no part in a line is **masked**. Then choose other numbers: with which is a branch never
-# issued?
+# Step through such a warp. Lane i holds the number `x[i]`. If that is even, the lane halves it; if not, it
+# triples it and adds one. A lane that takes no part in a line is **masked**. Then choose other numbers:
+# with which is a branch never issued?
 
 # %%
 see.branch()
@@ -332,8 +332,8 @@ see.predict("welcome.one_float")
 #
 # A matrix lies in memory row by row. The distance from the start of one row to the start of the next is its
 # **leading dimension**, counted in elements. It can be larger than the number of columns; then the rest of
-# each row is **padding**, which belongs to nobody. NumPy keeps both distances, from row to row and from
-# column to column, in bytes:
+# each row is **padding**, which belongs to nobody. NumPy keeps this distance, and that from column to
+# column, in bytes:
 
 # %%
 A = np.zeros((5, 16), np.float32)[:, :13]
@@ -345,6 +345,10 @@ A.shape, A.strides, A.itemsize
 
 # %%
 see.addresses()
+
+# %% [markdown] tags=["thought"]
+# Along a row every 8 columns, down a column with every row. With 13 floats per row only row 0 begins where a
+# sector begins.
 
 # %% [markdown]
 # On the way from DRAM a float passes two **caches**, small and fast memories that keep what was used a short

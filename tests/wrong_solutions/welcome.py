@@ -275,6 +275,15 @@ STORE = "out[y, x] = down[y] + across[x]"
 WRONG["broadcast_add"] = altered(
     "broadcast_add",
     {
+        "a_thread_for_each_row": (
+            "and the loop does what the second number would",
+            (INDEX, "i = cuda.grid(1)"),
+            (
+                f"if {GUARD}:\n        {STORE}",
+                "if i < len(down):\n        for j in range(len(across)):\n"
+                "            out[i, j] = down[i] + across[j]",
+            ),
+        ),
         "x_counts_rows": ("x and y are swapped", (INDEX, "y, x = cuda.grid(2)")),
         "guard_exchanged": (
             "The guard's sizes are swapped",

@@ -180,7 +180,13 @@ def _by_repeats(trial: Trial, where: str) -> Refused | None:
         x * y: f"The threads beyond the edge do the {again} rows or columns once more. They must do nothing: "
         "that is the guard, an `if`.",
     }
-    if trial.written.loops:
+    if trial.written.loops and any(call.at(0) == "1" for call in trial.written.calls("cuda.grid")):
+        along = (
+            "`cuda.grid(1)` counts along x alone, and the loop does what the second number would: threads "
+            "below one another do the same. Leave the loop out: `x, y = cuda.grid(2)`."
+        )
+        known |= {m * n * y: along, m * n * x: along}
+    elif trial.written.loops:
         known |= {
             m * n * y: "A loop goes over the rows, and all threads of a column do it. Leave it out: a "
             "thread's y says which row is its own.",
