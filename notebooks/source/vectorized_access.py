@@ -33,7 +33,7 @@ see.fold(others[others > 0].to_frame("instructions"), first="Choose first, then 
 # `syncthreads`.
 
 # %% [markdown]
-# *Time: about 55 minutes to read, 77 for the exercises, in two sittings; the pause is marked. Comes from
+# *Time: about 64 minutes to read, 77 for the exercises, in two sittings; the pause is marked. Comes from
 # document 004, kernel v05, and from document 003; the [glossary](glossary.md#document) says what the
 # documents are.*
 #

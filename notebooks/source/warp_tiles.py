@@ -6,8 +6,8 @@
 # reads take a warp **20 wavefronts**.
 #
 # Here is such a warp: 2 rows of 16 lanes. Drawn is one of its reads; the title counts all four. Choose
-# another **layout**: place the lanes otherwise, or cut the 8 rows and the 8 columns of a lane into two
-# **runs** of four, with the runs of other lanes between. **Get from 20 wavefronts to 12.**
+# another **layout**: place the lanes otherwise, or let a lane have its 8 rows, and its 8 columns, as two
+# **runs** of four. Other lanes' runs then lie between the two. **Get from 20 wavefronts to 12.**
 
 # %%
 from numba import cuda, float32
@@ -29,7 +29,7 @@ see.warp_reads(step=True)
 # columns of C.
 
 # %% [markdown]
-# *Time: about 55 minutes to read, 65 for the exercises, in three sittings: pauses are marked. Comes from
+# *Time: about 70 minutes to read, 65 for the exercises, in four sittings: pauses are marked. Comes from
 # document 004, kernel v06, and from document 003; the [glossary](glossary.md#document) says what the
 # documents are.*
 #
@@ -58,7 +58,7 @@ see.my_bet("warp_tiles", tflops=...)
 # | neighbours | a | a | b | b | c | c | d | d | |
 # | two apart | a | b | a | b | c | d | c | d | |
 #
-# If one way fits, so that in **every** pair of the warp both lanes ask for the same 16 bytes, turns join: the
+# Take one line of the table. If in **all** its pairs both lanes ask for the same 16 bytes, turns join: the
 # first with the second, and the third with the fourth. (Why? 128 bytes come back per clock, [says an engineer
 # of NVIDIA](https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2). Where
 # pairs are alike, these are enough for 16 lanes.)
@@ -151,7 +151,9 @@ def step(rows, columns, run):
     ### BEGIN SOLUTION
     b = [lane % columns * run for lane in range(32)]
     ### STUB
-    # b = a  # your code: where do the lanes' reads of Bs begin?
+    # b = None  # your code: where do the lanes' reads of Bs begin?
+    # if b is None:
+    #     return None
     ### END SOLUTION
     return 2 * lockstep.wavefronts(a, 128, "load") + 2 * lockstep.wavefronts(b, 128, "load")
 
@@ -161,7 +163,8 @@ step(2, 16, 8)  # in one piece: must be 20; runs of four: step(2, 16, 4)
 # %% [markdown]
 # In the opening one layout needed only 8 wavefronts. **Bet: does any layout need fewer, and why?** Then write
 # a loop over the eight layouts of the opening, and go beyond them: to 32 × 1 lanes, and to runs of two.
-# (These are read two floats at a time, 64 bits, in two turns of 16 lanes. So either tile takes four reads.)
+# (With runs of two a read brings two floats, 64 bits, to 16 lanes at a time. So the 8 rows take four reads,
+# and so do the 8 columns.)
 
 # %%
 # your loop
@@ -360,7 +363,7 @@ for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
 
 # %% [markdown]
 # The story and your count disagree. By the story, 4 × 8 lanes in one piece must be fast, and 2 × 16 in runs
-# of four slow. By the count it is the other way round. All eight were run on one H200, with the same tiles
+# of four slow. All eight were run on one H200, with the same tiles
 # and the same store.
 
 # %%
@@ -402,8 +405,8 @@ of_a, of_b
 
 # %% [markdown]
 # Eight reads of one wavefront, and two of four turns with one each: no conflict anywhere. Here is what the
-# H200 counted per warp and step in three kernels, with the same block and 64 results per thread. Y is the
-# rival. Which are X and Z?
+# H200 counted per warp and step in three kernels, with the same block and 64 results per thread. Y is
+# `warp_tiled_tm1`. Which are X and Z?
 #
 # | | reads | wavefronts |
 # |---|---|---|
@@ -418,7 +421,7 @@ see.predict("warp_tiles.rival")
 see.fold(
     lambda: see.limits(("vectorized", square), "warp_tiled_tm1"),
     see.source("warp_tiled_tm1"),
-    first="Choose your answer first, then open this: Z and Y, and the listing of Y.",
+    first="Choose your answer first, then open this: Z and Y, and the listing of Y in document 003's names.",
 )
 
 # %% [markdown]
@@ -441,7 +444,7 @@ see.fold(
 # ## What stops it now?
 #
 # Not shared memory: you have seen its work taken away. Below is the kernel with 12 wavefronts and with 8.
-# Which part is busiest in each, and in how many per cent of the clocks? Write it down first.
+# Which part is busiest in each? And how busy is shared memory with 8? Write it down first.
 
 # %%
 see.fold(
@@ -458,9 +461,10 @@ see.fold(
 see.tiles("warp_tiled", tells_best=False)
 
 # %% [markdown] tags=["thought"]
-# *Registers, 64 per thread.* A block of 256 × 256 has 1,024 threads, and an SM's 65,536 registers must do for
-# all of them. But a thread has 64 results, and needs registers for `a`, `b` and its indices too. So it
+# *Registers, 64 per thread.* A block of 256 × 256 has 1,024 threads, and an SM's 65,536 registers must do
+# for all of them. But a thread has 64 results, and needs registers for `a`, `b` and its indices too. So it
 # spills, as in notebook [[thread_tiles_1d.ipynb]]: 688 bytes of each thread are in local memory.
+# (`as_compiled` would say 2,724: it counts every store.)
 
 # %% [markdown]
 # ## What have you made?
