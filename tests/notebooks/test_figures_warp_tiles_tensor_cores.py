@@ -296,10 +296,14 @@ def test_requests_and_wavefronts_of_three_kernels(in_warp_tiles):
         letter: found[letter].measured["warp_instructions"] * 32 / 4096**3 * 64 / 4 for letter in found
     }
     filling = {each.measured["shared_store_wavefronts"] / steps for each in found.values()}
-    assert filling == {2.5} and "of which 20 are reads and 2.5 fill the tiles (40 in 16 steps)" in right["reply"]
-    assert "Z 22.5 clocks of wavefronts" in right["reply"]
-    assert f"{issuing['Z']:.1f} clocks to issue" in right["reply"]
-    assert "18.5 with the filling" in right["reply"] and f"take {issuing['Y']:.0f} clocks" in right["reply"]
+    assert (
+        filling == {2.5} and "of which 20 are reads and 2.5 fill the tiles (40 in 16 steps)" in right["reply"]
+    )
+    assert "Z: 22.5 for wavefronts" in right["reply"]
+    assert f"{issuing['Z']:.1f} to issue 64 · 1.16 instructions" in right["reply"]
+    assert (
+        "fewer wavefronts, 18.5." in right["reply"] and f"take {issuing['Y']:.0f} to issue" in right["reply"]
+    )
     assert f"X needs little of both: 14.5 and {issuing['X']:.1f}." in right["reply"]
 
 
