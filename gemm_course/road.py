@@ -91,7 +91,15 @@ ROAD = (
     ),
     Notebook(
         "mma_sync",
-        ("accumulator_owner", "by_hand", "swizzle", "swizzle_any", "fragment_registers", "product_clocks"),
+        (
+            "accumulator_owner",
+            "by_hand",
+            "swizzle",
+            "swizzle_any",
+            "ring_and_swizzle",
+            "fragment_registers",
+            "product_clocks",
+        ),
     ),
     Notebook("hopper", ("parities", "expected_bytes", "producer", "consumer", "standstill", "handed_over")),
     Notebook(

@@ -9,7 +9,7 @@
 # fragments with `ldmatrix` and `mma.sync`, and store results from registers. You can write a swizzle and
 # prove it conflict-free. And you can say what a loop that multiplies on Tensor Cores still waits for.
 #
-# *Time: about 60 minutes to read, 70 for the exercises. Beyond the documents: the stages `mma_swizzled`,
+# *Time: about 60 minutes to read, 90 for the exercises. Beyond the documents: the stages `mma_swizzled`,
 # `mma_ring` and `mma_sync`.*
 
 # %%
@@ -21,7 +21,7 @@ from numba.types import float16
 from gemm_course import check, launch, records
 from gemm_course import widgets as see
 from gemm_course.profiles import recorded
-from lockstep.intrinsics import ldmatrix_x4, ldmatrix_x4_trans, mma_m16n8k16, unroll
+from lockstep.intrinsics import cp_async_wait, ldmatrix_x4, ldmatrix_x4_trans, mma_m16n8k16, unroll
 
 # %% [markdown]
 # ## In one picture
@@ -38,8 +38,9 @@ see.fragment("mma")
 # columns: four lanes share a column, and each holds pairs that lie one below the other.
 
 # %% [markdown]
-# In notebook [[tensor_cores.ipynb]] you were told to forget such a picture. This one you may keep. It stands
-# in NVIDIA's [PTX ISA](https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-fragment-mma-16816-float),
+# In notebook [[tensor_cores.ipynb]] you were told to forget such a picture. This one you may keep. It
+# stands in NVIDIA's [PTX
+# ISA](https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-fragment-mma-16816-float),
 # the manual of the instructions that a compiler writes, and holds on every GPU that has this instruction.
 #
 # | call of the whole warp | does | a lane's share |
@@ -262,6 +263,70 @@ def place_in(row, piece, pieces):
 
 
 check.swizzle_any(place_in)
+
+# %% [markdown]
+# ## Your ring round it
+#
+# Now all in one kernel: tiles come by themselves, into a ring (notebook [[overlap.ipynb]]), each piece to
+# the place that a swizzle gives it, and a warp multiplies them by hand.
+#
+# ### Exercise [[ring_and_swizzle]] · Ring and swizzle
+# *core · hard · 20 minutes*
+#
+# One warp per block, and a block for each 16 × 64 of C. Tiles are 16 × 64 of A and 64 × 64 of B, as they
+# are in memory. Given are
+#
+# - `place(row, piece)`, an answer to [[swizzle]];
+# - `fetch_swizzled(As, Bs, slot, A, B, t, k)`, which asks for tile t, each piece to its place, and commits;
+# - `store_accumulators(C, acc)`.
+#
+# Write the loop: the wait, the copies of the tile that comes SLOTS - 1 later, and the four steps of 16,
+# each with one fragment of A and four times 16 columns of B. m is a multiple of 16, n of 64, k of 8.
+
+
+# %% id="ex-ring_and_swizzle"
+from gemm_course.checks.kits import fetch_swizzled, place, store_accumulators
+
+
+def make_ring(SLOTS):
+    IN_FLIGHT = SLOTS - 2
+
+    @cuda.jit
+    def ring(k, A, B, C):
+        As = cuda.shared.array((SLOTS, 16, 64), float16, 128)
+        Bs = cuda.shared.array((SLOTS, 64, 64), float16, 128)
+        a = cuda.local.array(8, float16)
+        b = cuda.local.array(8, float16)
+        acc = cuda.local.array((8, 4), float32)
+        lane = cuda.threadIdx.x
+        for j in unroll(range(8)):
+            for e in unroll(range(4)):
+                acc[j, e] = 0
+        for t in range(SLOTS - 1):
+            fetch_swizzled(As, Bs, t, A, B, t, k)
+        ### BEGIN SOLUTION
+        line, half = lane % 16, lane // 16
+        for t in range((k + 63) // 64):
+            slot = t % SLOTS
+            cp_async_wait(IN_FLIGHT)
+            cuda.syncwarp()
+            fetch_swizzled(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, t + SLOTS - 1, k)
+            for p in unroll(range(0, 64, 16)):
+                ldmatrix_x4(a, As, (slot, line, place(line, p // 8 + half) * 8))
+                for j in unroll(range(4)):
+                    ldmatrix_x4_trans(b, Bs, (slot, p + line, place(p + line, 2 * j + half) * 8))
+                    mma_m16n8k16(acc[2 * j], a, b[0:4])
+                    mma_m16n8k16(acc[2 * j + 1], a, b[4:8])
+        ### STUB
+        # # your code: the loop over tiles
+        ### END SOLUTION
+        cp_async_wait(0)
+        store_accumulators(C, acc)
+
+    return ring
+
+
+check.ring_and_swizzle(make_ring)
 
 # %% [markdown]
 # ## The kernel

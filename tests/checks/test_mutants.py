@@ -51,6 +51,17 @@ HARMLESS = {
         "WN // 15",
         "(WARPS, 17, 24)",
     },
+    "ring_and_swizzle": {  # unused room, the same slot, and the same numbers of tiles, steps and pieces
+        "(SLOTS, 17, 64)",
+        "(SLOTS, 65, 64)",
+        "array((9, 4)",
+        "(k + 63) // 65",
+        "(k + 62) // 64",
+        "range(0, 63, 16)",
+        "(t - SLOTS - 1) % SLOTS",
+        "b[4:9]",
+        "p // 7",
+    },
     "reads_ahead": {  # longer rows, sets that are not used, the same slot, the same set, all zeroed in turn
         "BK, 33)",
         "array((3, 4)",

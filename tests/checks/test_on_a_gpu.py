@@ -55,3 +55,14 @@ def test_several_warps(tiles):
         m, n, k, cuda.to_device(A), cuda.to_device(B), C
     )
     assert np.allclose(C.copy_to_host(), A.astype(float) @ B, rtol=1e-3, atol=1e-1)
+
+
+@pytest.mark.parametrize("slots", [2, 4])
+def test_a_ring_of_swizzled_tiles(slots):
+    m, n, k = 160, 192, 328
+    rng = np.random.default_rng(5)
+    A, B = (rng.uniform(-2, 2, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    C = cuda.to_device(np.full((m, n), np.nan, np.float32))
+    kernel = made("ring_and_swizzle", "make_ring")(slots)
+    kernel[(n // 64, m // 16), 32](k, cuda.to_device(A), cuda.to_device(B), C)
+    assert np.allclose(C.copy_to_host(), A.astype(float) @ B, rtol=1e-3, atol=1e-1)

@@ -212,11 +212,67 @@ CLOCKS = passing(
     },
 )
 
+# ---- ring_and_swizzle --------------------------------------------------------------------------------------
+
+RING_WAIT, RING_JOIN = "            cp_async_wait(IN_FLIGHT)\n", "            cuda.syncwarp()\n"
+RING_ASK = "            fetch_swizzled(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, t + SLOTS - 1, k)\n"
+RING_A, RING_B = "place(line, p // 8 + half) * 8", "place(p + line, 2 * j + half) * 8"
+RING_HALVES = "mma_m16n8k16(acc[2 * j], a, b[0:4])", "mma_m16n8k16(acc[2 * j + 1], a, b[4:8])"
+RING_LOAD_A = f"                ldmatrix_x4(a, As, (slot, line, {RING_A}))\n"
+RING = altered(
+    "ring_and_swizzle",
+    {
+        "read_plain": (
+            "as if they were not",
+            (RING_A, "(p // 8 + half) * 8"),
+            (RING_B, "(2 * j + half) * 8"),
+        ),
+        "a_without_p": ("Every step reads the first 16 columns", (RING_A, "place(line, half) * 8")),
+        "p_in_values": ("A place is one of 8", (RING_A, "place(line, p + half) * 8")),
+        "b_without_p": ("of B's at row p", ("(slot, p + line, place(p + line,", "(slot, line, place(line,")),
+        "halves_exchanged": (
+            "two halves of `b` are exchanged",
+            (RING_HALVES[0], RING_HALVES[0].replace("0:4", "4:8")),
+            (RING_HALVES[1], RING_HALVES[1].replace("4:8", "0:4")),
+        ),
+        "not_transposed": ("need the transposing form", ("ldmatrix_x4_trans(b", "ldmatrix_x4(b")),
+        "no_wait": ("Nobody waits in the loop", (RING_WAIT, "")),
+        "no_join": ("the tile is made of all lanes'", (RING_JOIN, "")),
+        "joins_first": ("The lanes join before they wait", (RING_WAIT + RING_JOIN, RING_JOIN + RING_WAIT)),
+        "asks_first": (
+            "The slot is filled before",
+            (RING_WAIT + RING_JOIN + RING_ASK, RING_ASK + RING_WAIT + RING_JOIN),
+        ),
+        "lets_too_many_go_on": (
+            "lets too many groups go on",
+            ("IN_FLIGHT = SLOTS - 2", "IN_FLIGHT = SLOTS - 1"),
+        ),
+        "wrong_slot": ("tile t lies in slot", ("slot = t % SLOTS", "slot = (t + 1) % SLOTS")),
+        "asks_for_one_more": (
+            "fetched more than once",
+            ("for t in range(SLOTS - 1):", "for t in range(SLOTS):"),
+        ),
+        "waits_for_all": ("yours waits for more", ("IN_FLIGHT = SLOTS - 2", "IN_FLIGHT = 0")),
+        "a_for_each_product": (
+            "where five are enough",
+            (RING_LOAD_A, ""),
+            (
+                "                    ldmatrix_x4_trans",
+                f"    {RING_LOAD_A}                    ldmatrix_x4_trans",
+            ),
+        ),
+        "k_rounded_down": ("The last tile is missing", ("(k + 63) // 64", "k // 64")),
+        "first_step_only": ("Only the first 16 steps", ("range(0, 64, 16)", "range(0, 16, 16)")),
+        "no_last_wait": ("no `cp_async_wait(0)`", ("        cp_async_wait(0)\n", "")),
+    },
+)
+
 WRONG = {
     "accumulator_owner": OWNER,
     "by_hand": BY_HAND,
     "swizzle": SWIZZLE,
     "swizzle_any": ANY,
+    "ring_and_swizzle": RING,
     "fragment_registers": REGISTERS,
     "product_clocks": CLOCKS,
 }

@@ -9,6 +9,7 @@ from .rings_on_trial import RINGS
 from .spilling_strip import make_strip
 from .staying_blocks import clear, give_back, multiply, order, staying_blocks, store
 from .suspects import SUSPECTS, document_002
+from .swizzled_tiles import fetch_swizzled, place, store_accumulators
 from .two_roles import given_consumer, given_producer, late_consumer, patient_consumer, two_roles
 from .warp_parts import thread_tile_parts
 from .wmma_parts import wmma_parts
@@ -21,6 +22,7 @@ __all__ = [
     "clear",
     "document_002",
     "document_v05",
+    "fetch_swizzled",
     "give_back",
     "given_consumer",
     "given_producer",
@@ -31,8 +33,10 @@ __all__ = [
     "multiply",
     "order",
     "patient_consumer",
+    "place",
     "staying_blocks",
     "store",
+    "store_accumulators",
     "thread_tile_parts",
     "two_roles",
     "wmma_parts",
