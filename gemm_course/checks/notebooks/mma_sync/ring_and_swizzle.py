@@ -204,8 +204,8 @@ def _check_fetches(trial: SwizzleTrial) -> None:
     pieces = trial.grid[0] * trial.grid[1] * trial.shape[2] // 8 * ROWS
     if trial.lanes("load", "A") > pieces:
         raise Refused(
-            "The numbers are right, but tiles are fetched more than once. Before the loop SLOTS - 1 are asked "
-            "for, then in each iteration one that nobody has asked for.",
+            "The numbers are right, but tiles are fetched more than once. Before the loop SLOTS - 1 are "
+            "asked for, then in each iteration one that nobody has asked for.",
             f"{trial.about}.",
         )
 
