@@ -278,9 +278,9 @@ check.tile_kernel(make_tiled)
 see.fold(see.source("penny_xu_tile"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# Now break your own. The picture runs it with T = 2. Take your second barrier away, and hold one thread after
-# the other back. Then delete one barrier in your kernel itself, and run its cell and this one again. What
-# does the checker say, and what does the picture? (Put it back afterwards.)
+# Now break your own. The picture runs it with T = 2. In its menu, take your second barrier away, and hold one
+# thread after the other back. Then delete one barrier in your code, and run its cell and this one again.
+# What does the checker say, and what does the picture? (Put it back afterwards.)
 
 # %%
 see.race(make_tiled)
@@ -324,8 +324,8 @@ see.fold(
 
 # %% [markdown]
 # The reads have only moved, and not even far. **Shared memory and L1 are the same memory**: each SM of an
-# H200 has 256 KB of it, and a part serves as L1. Together they serve one wavefront per clock, while the SM
-# could do the multiply-adds of four warps. So the roof is again 16.7 TFLOPS / wavefronts per step.
+# H200 has 256 KB of it, and a part serves as L1. Together they serve one wavefront per clock. So the roof is
+# again 16.7 TFLOPS / wavefronts per step.
 #
 # How many wavefronts are in a step of yours? A warp has two reads in it. Besides, every 32 steps it fills its
 # places in two tiles, by two loads and two stores. Each of these takes one wavefront.
@@ -395,8 +395,7 @@ check.tile_walk(walk)
 
 # %% [markdown]
 # The course's kernel for any tile is `block_tiled`, document 004's v02. Find your walk in it, twice.
-# (`unroll` asks the compiler to write a loop out, one iteration after the other. The `16` lets a tile begin
-# at a multiple of 16 bytes.)
+# (`unroll` asks the compiler to write a loop out, one iteration after the other.)
 
 # %% tags=["listing"]
 see.fold(see.source("block_tiled"), first="Write the exercise first, then open this.")
@@ -414,7 +413,9 @@ see.tiles("block_tiled", tiles={"BM": 32, "BN": 32, "BK": 32}, tells_best=False)
 # %% [markdown] tags=["thought"]
 # 16 × 32 × 64 reaches 9.0 TFLOPS, and 32 × 16 × 128 reaches 9.1. Both load *more* from global memory than
 # 32 × 32 × 32. Shared loads are written **twice per multiply-add, whatever you choose**: one element of As
-# and one of Bs. (Two wavefronts alone would allow 8.4 TFLOPS. Here, too, fewer ran than were written.)
+# and one of Bs. (Two wavefronts would allow 8.4 TFLOPS. With 32 × 16 × 128 the picture even has three: a warp
+# has two rows of C, and its two floats of As lie in one bank. That would allow 5.6. Fewer ran than were
+# written.)
 
 # %% [markdown]
 # **What we now know:** a block can fetch tiles of many shapes. But with any of them you write two reads for

@@ -74,9 +74,10 @@ see.fold(
 )
 
 # %% [markdown]
-# One keeps it ten times as busy as the other. Why? Blocks that run at the same time share some elements of A
-# or of B: which? So how often does each matrix come from DRAM as a whole? Put your four numbers in. The cell
-# adds up the GB that DRAM delivers.
+# One keeps it ten times as busy as the other. Why? Suppose that only the blocks of one strip of C share what
+# they load: a column of blocks in one kernel, a row in the other. Which of A and B do they share? So how
+# often does each matrix come from DRAM as a whole? Put your four numbers in. The cell adds up the GB that
+# DRAM delivers.
 
 # %% id="dram-by-strips"
 matrix = 4 * 4096**2 / 1e9  # the GB of one matrix
