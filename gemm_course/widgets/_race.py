@@ -142,8 +142,8 @@ def _read(subject: Callable) -> _Read:
         raise NotShown(f"`{name}` does not use shared memory yet. {_FORM}.")
     if not all(map(_is_drawn, programs.values())) or len(first) > _PHASES:
         raise NotShown(
-            f"{_FORM}. `{name}` does something else, such as a barrier inside the loop over p, which is drawn "
-            "if it stands behind the loop."
+            f"{_FORM}. `{name}` does something else, such as a barrier inside the loop over p, which is "
+            "drawn if it stands behind the loop."
         )
     if len({tuple((phase.kind, phase.barrier) for phase in each) for each in programs.values()}) > 1:
         raise NotShown(f"{_FORM}. The threads of `{name}` do not all do the same.")
