@@ -150,7 +150,7 @@ see.fold(see.diff("thread_tiled_1d", "thread_tiled_2d"), first="Write the exerci
 square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
 
 # %% [markdown]
-# **What we know now:** of all shapes, a square of results needs the fewest reads. The results take registers.
+# **What we now know:** of all shapes, a square of results needs the fewest reads. The results take registers.
 #
 # ## Which elements are missing?
 #
@@ -276,7 +276,7 @@ check.slices(make_kernel)
 see.coverage(make_kernel)
 
 # %% [markdown]
-# **What we know now:** a loop that starts at the thread's own number, and moves on by the number of threads,
+# **What we now know:** a loop that starts at the thread's own number, and moves on by the number of threads,
 # fills a tile of any size. Now the whole kernel is yours.
 
 # %% [markdown] id="side-kernel5"
@@ -367,7 +367,7 @@ see.predict("thread_tiles_2d.told")
 # around the thread and block numbers, then the cap. After each, run its cell and then the table: what has
 # become of the reads, of the registers, of the blocks?
 #
-# **What we know now:** the compiler makes one read of four, if it is told enough. Then shared memory
+# **What we now know:** the compiler makes one read of four, if it is told enough. Then shared memory
 # allows 54 TFLOPS, and 33 are reached.
 #
 # ## Are sixteen warps enough?
@@ -387,7 +387,7 @@ see.fold(lambda: see.occupancy("thread_tiled_2d", tiles=square), first="Work it 
 # Two blocks, 16 of 64 warps. Now let one block less in. The machine code stays the same: a block only asks
 # for shared memory that it never uses, so that the SM holds one. That was measured: 24 TFLOPS instead of 33.
 #
-# **What we know now:** registers leave room for two blocks, and one is too few. While a block waits for its
+# **What we now know:** registers leave room for two blocks, and one is too few. While a block waits for its
 # tiles, only another block can compute.
 #
 # ## What stops it now?

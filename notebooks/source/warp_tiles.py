@@ -97,7 +97,7 @@ for rows, columns in ((2, 16), (4, 8), (8, 4), (16, 2)):
 # rows then. In one piece they meet in the banks, and As takes 4 wavefronts instead of 2.
 
 # %% [markdown]
-# **What we know now:** it is not enough that lanes want the same words. They must be neighbours, or two
+# **What we now know:** it is not enough that lanes want the same words. They must be neighbours, or two
 # apart.
 #
 # ## Can you count it on paper?
@@ -183,7 +183,7 @@ step(2, 16, 8)  # in one piece: must be 20; runs of four: step(2, 16, 4)
 # instead of 4. So the course's kernel has **runs of four**.
 
 # %% [markdown]
-# **What we know now:** two roads lead from 20 to 12: another rectangle of lanes, or runs of four. Together
+# **What we now know:** two roads lead from 20 to 12: another rectangle of lanes, or runs of four. Together
 # they lead to 8.
 #
 # *A good place for a pause.*
@@ -310,7 +310,7 @@ see.fold(see.diff("vectorized", "warp_tiled"), first="Write the exercise first, 
 # see.as_compiled("warp_tiled", make_runs_of_four, tiles=tiles, block=(256, 1))
 
 # %% [markdown]
-# **What we know now:** two formulas with `//` and `%` say where a lane stands, and so which words it reads.
+# **What we now know:** two formulas with `//` and `%` say where a lane stands, and so which words it reads.
 #
 # *A good place for a pause.*
 #
@@ -381,7 +381,7 @@ see.predict("warp_tiles.eight")
 # refuted. **With the same instructions, the wavefronts decide, not the way there.**
 
 # %% [markdown]
-# **What we know now:** from 20 to 12 wavefronts the kernel gained, from 12 to 8 nothing. A limit shows when
+# **What we now know:** from 20 to 12 wavefronts the kernel gained, from 12 to 8 nothing. A limit shows when
 # you take its work away: shared memory was the limit, and is no
 # longer.
 #
@@ -433,7 +433,7 @@ see.fold(
 # your line: TFLOPS from the milliseconds of that layout
 
 # %% [markdown]
-# **What we know now:** a kernel with warp tiles and without a conflict may be no faster than one with
+# **What we now know:** a kernel with warp tiles and without a conflict may be no faster than one with
 # conflicts and without warp tiles. Count wavefronts, and count instructions.
 
 # %% [markdown] id="side-warp_loops"
@@ -594,5 +594,5 @@ def stencil_limit(side, wavefronts):
 check.stencil_limit(stencil_limit)
 
 # %% [markdown]
-# **What we know now:** tiles, barriers, banks and roofs are not about matrices. Ask of any kernel what its
+# **What we now know:** tiles, barriers, banks and roofs are not about matrices. Ask of any kernel what its
 # lanes read at the same time, and which part of the SM that keeps busy.
