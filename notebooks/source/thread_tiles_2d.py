@@ -308,7 +308,7 @@ def in_a_step(TM, TN, BN=128, BK=16):
     of_As = [4 * ((ty * TM + i) * BK + p) for tx, ty in warp]
     # Bs[p, tx * TN + j]: your turn.
     of_Bs = []
-    return TM * wavefronts(of_As) + TN * wavefronts(of_Bs)
+    return TM * wavefronts(of_As) + TN * wavefronts(of_Bs) if of_Bs else None
 
 
 in_a_step(8, 8)
@@ -342,9 +342,9 @@ see.turns(only_bs=True)
 # %% [markdown]
 # Four turns of two: 8 wavefronts, and a step has two such reads of Bs.
 #
-# In a read of As, neighbours ask for the same 16 bytes. Then two turns join. Two are left, of one wavefront
-# each. Such a read brings the elements of four steps. So the 8 rows take 8 reads in four steps, 2 per step.
-# Together: 2 · 8 + 2 · 2 = 20.
+# In a read of As, lanes 0 to 15 have the same `ty`, so they want the same 16 bytes. Their two turns join to
+# one wavefront, and those of lanes 16 to 31 to another. Such a read brings the elements of four steps. So
+# the 8 rows take 8 reads in four steps, 2 per step. Together: 2 · 8 + 2 · 2 = 20.
 #
 # And your kernel? Take the # away and run it: which rows of the table differ?
 
@@ -363,9 +363,9 @@ from lockstep.intrinsics import u32, unroll  # noqa: F401
 see.predict("thread_tiles_2d.told")
 
 # %% [markdown]
-# **Tell the compiler in your kernel** of [[slices]]: `unroll` around the ranges of constant length, `u32`
-# around the thread and block numbers, then the cap. After each, run its cell and then the table: what has
-# become of the reads, of the registers, of the blocks?
+# **Tell the compiler in your kernel** of [[slices]]: `unroll` around the ranges of constant length, then
+# `u32` around the thread and block numbers. After each, run its cell and then the table: what has become of
+# the reads, of the registers, of the blocks?
 #
 # **What we now know:** the compiler makes one read of four, if it is told enough. Then shared memory
 # allows 54 TFLOPS, and 33 are reached.
@@ -373,8 +373,8 @@ see.predict("thread_tiles_2d.told")
 # ## Are sixteen warps enough?
 #
 # With the square a thread takes 128 registers, 64 of them for accumulators. An SM has 65,536 registers, 228
-# KB of shared memory, and places for 64 warps and 32 blocks. How many blocks of 256 threads and 16 KB fit,
-# and what is full first? Compute it here.
+# KB of shared memory, and places for 64 warps and 32 blocks. How many blocks of 256 threads and 16 KB fit
+# (each takes 17, for the system keeps 1 KB), and what is full first? Compute it here.
 
 # %%
 by_registers = ...
@@ -429,7 +429,8 @@ see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN
 
 # %% [markdown] tags=["thought"]
 # 8 reads for 16 multiply-adds: half of a read for each, twice as many as in the square. It takes fewer
-# registers, so more warps fit. And yet it is slower: 23 TFLOPS instead of 33.
+# registers, and is slower: 23 TFLOPS instead of 33. Because of the reads? A block has 1,024 threads now, so
+# the SM holds one instead of two. Two things have changed, and this does not tell which of them costs.
 
 # %% [markdown]
 # ## What have you made?
@@ -440,9 +441,12 @@ see.tiles("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN
 # - **I made** a kernel whose threads compute 8 × 8 results each, from 16 reads per step.
 # - **It reached** 33 TFLOPS on an H200, with the compiler told three things. The column of notebook
 #   [[thread_tiles_1d.ipynb]] reached 21.
-# - **What stops it now** is not shared memory, and no part is busier. So we end with a suspect: the
-#   instructions. In the profile one in four is no multiply-add. Notebook [[vectorized_access.ipynb]] tries
-#   them.
+# - **What stops it now** is not shared memory: 40 % fewer wavefronts brought 2 %. Next are the issue slots,
+#   taken in 69 %, one in four of them not by a multiply-add. That is a suspect, and no proof. Notebook
+#   [[vectorized_access.ipynb]] tries them.
+#
+# Which sixty-four, then? A square has the fewest reads, 16 × 4 the fewest wavefronts. On an H200 they are
+# nearly as fast, since neither is the limit.
 
 # %%
 see.my_ladder()

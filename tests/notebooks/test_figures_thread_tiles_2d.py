@@ -157,7 +157,7 @@ def test_what_05_says_of_its_limit():
     assert f"{TALL.tflops / SQUARE.tflops:.2f} times', 'right': True" in question
     assert f"busy in {tall['L1 and shared memory']} of the clocks now" in question
     others = 1 - SQUARE.measured["float32_fma"] / 32 / instructions(SQUARE)
-    assert "one in four is no multiply-add" in said and round(1 / others) == 4
+    assert "one in four of them not by a multiply-add" in said and round(1 / others) == 4
 
 
 def instructions(profile) -> float:

@@ -213,8 +213,12 @@ def slices() -> dict[str, Wrong]:
         "row_guarded_in_the_tile": ("as in `r < m`", (GUARD_A, "r < m and k0 + c < k")),
         "rows_of_kernel5": ("All threads load the same TM rows", ("A[row0 + r,", "A[row0 + i,")),
         "block_in_the_tile": ("every block has tiles of its own", ("As[r, c] =", "As[row0 + r, c] =")),
+        "both_ends_one_too_far": (
+            "Both ends in the guard of A are one too far",
+            (GUARD_A, "row0 + r <= m and k0 + c <= k"),
+        ),
         "ends_exchanged": (
-            "`m` and `k` are swapped in the guard of A",
+            "An end is wrong in the guard of A",
             (GUARD_A, "row0 + r < k and k0 + c < m"),
         ),
         "slices_of_numpy": (

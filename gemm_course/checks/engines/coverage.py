@@ -15,6 +15,7 @@ import numpy as np
 
 from gemm_course.checks.core import (
     Refused,
+    Written,
     call,
     device_function_of,
     factory_of,
@@ -471,6 +472,11 @@ def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
     else:
         end, size, first = (q.m, "m", "row0") if array == "As" else (q.n, "n", "col0")
     index = f"{first} + {'rc'[axis]}"
+    if _both_go_one_too_far(done, array, missed):
+        return (
+            f"Both ends in the guard of {matrix} are one too far: the last index is one less than the size, "
+            "so each `<=` must be `<`."
+        )
     if _goes_one_too_far(done, array, missed[:, axis], axis, end):
         return (
             f"`{array}` is filled one element too far along {size}: the last index is {size} - 1. In the "
@@ -491,6 +497,17 @@ def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
         f"`{array}` is filled with what lies behind {matrix}'s last {('row', 'column')[axis]}: {matrix} has "
         f"{end} of them, and the guard does not look at `{size}`. There belong zeros."
     )
+
+
+def _both_go_one_too_far(done: Fetched, array: str, missed: np.ndarray) -> bool:
+    """Return whether `<=` fills the first row and the first column past the ends, and none behind them."""
+    if "<=" not in {each.sign for each in Written(done.function).comparisons}:
+        return False
+    q = done.problem
+    ends = np.array((q.m, q.k) if array == "As" else (q.k, q.n))
+    beyond = missed + np.array(done.source(array, (0, 0))) - ends
+    reaches = np.array(done.shape(array)) + np.array(done.source(array, (0, 0))) > ends + 1
+    return bool((beyond <= 0).all() and (beyond == 0).any(axis=0).all() and reaches.all())
 
 
 def _guards_the_place_in_the_tile(done: Fetched, array: str, axis: int) -> bool:

@@ -83,7 +83,8 @@ SLIPS = (
     ),
     Slip(
         "You ask for square blocks and square thread tiles. The draft needs neither: it is right with "
-        "BM=16, BN=32, BK=4, TM=4, TN=8 as well.",
+        "BM=16, BN=32, BK=4, TM=4, TN=8 as well. (`a == b & c == d` asks for that, too: `&` binds before "
+        "`==`. Write `and`.)",
         lambda BM, BN, BK, TM, TN: BM == BN and TM == TN and BK == BM // TM,
     ),
     Slip(
