@@ -104,8 +104,8 @@ check.coalesced(coalesced)
 
 # %% [markdown]
 # The course's own kernel is `naive_coalesced`, document 004's v01. A block of it has `BM` rows and `BN`
-# columns. It is launched the old way, with blocks along x down the rows, so it turns only the threads within
-# a block. That does as well: lanes come from `threadIdx` alone.
+# columns. It is launched the old way: `blockIdx.x` still counts blocks down the rows, and only `threadIdx` is
+# turned. That is enough, since a warp's lanes differ in `threadIdx` alone.
 
 # %% tags=["listing"]
 see.fold(see.diff("naive_uncoalesced", "naive_coalesced"), first="Write the exercise first, then open this.")
@@ -207,7 +207,8 @@ check.partial_sums(partial_sums)
 #
 # Back to the product. A warp's 32 elements are a patch of C. It needs a strip of A, the rows to its left,
 # and a strip of B, the columns above it. A patch of r rows has 32 / r columns. What does it cost in
-# sectors? Write a sum with r. Then check it with the cell, at 32 columns and at another width.
+# sectors? Write it as a formula in r, sectors of A + sectors of B. Then check it with the cell, at 32 columns
+# and at another width.
 
 # %%
 columns = 32
@@ -238,7 +239,8 @@ see.predict("coalesced.patch")
 # %% [markdown] tags=["thought"]
 # **What we now know:** a sector fewer and a wavefront more, and the speed is the same. Sectors do not tell
 # it, and L1's roof alone does not either.
-#
+
+# %% [markdown]
 # ## Which profile is which?
 #
 # Four kernels were profiled on an H200. L1 was busy in 61, 78, 93 and 99 % of the clocks. Which is whose? You
@@ -292,7 +294,7 @@ for kernel, figures in kernels.items():
 #
 # ## What stops it now?
 #
-# Two of the four are equally fast, and L1 is much busier in one of them, 16 × 16. Is L1 its limit?
+# In blocks of 16 × 16 L1 is busy nearly all the time. Is it the limit?
 #
 # **A limit shows when you take its work away.** So put 8 floats of padding behind each row. Count a step as
 # it is, and then with `length=4104`. Where has a wavefront gone?
@@ -315,7 +317,10 @@ see.fold(lambda: see.limits(("naive_coalesced", {"BM": 32, "BN": 32})))
 # None of these. 2 × 128 makes as many wavefronts and runs the same instructions in less time, and L2 is
 # busy in 8 % of the clocks. What is left is waiting. A load takes its time even where nobody stands in
 # line. Until its float is there, the warp has nothing to multiply. (2 × 128 waits 59 % of a warp's time
-# instead of 68. Why it waits less, is open.)
+# instead of 68. Why it waits less, is open.) So a busy part need not be the one that is waited for, as in
+# 16 × 16.
+#
+# (The picture's 5.04 TFLOPS are of a launch under the profiler, alone and a little slower.)
 
 # %% [markdown]
 # ## What have you made?
