@@ -365,7 +365,7 @@ see.predict("thread_tiles_2d.told")
 # %% [markdown]
 # **Tell the compiler in your kernel** of [[slices]]: `unroll` around the ranges of constant length, then
 # `u32` around the thread and block numbers. After each, run its cell and then the table: what has become of
-# the reads, of the registers, of the blocks?
+# the reads, of the registers, of the blocks? (Which of the two merges reads depends on how yours is written.)
 #
 # **What we now know:** the compiler makes one read of four, if it is told enough. Then shared memory
 # allows 54 TFLOPS, and 33 are reached.
@@ -419,8 +419,6 @@ see.fold(
 )
 
 # %% [markdown]
-# Was shared memory the limit? Keep your answer for the end.
-#
 # The picture below has the square. Forecast what 4 × 4 results per thread change: the shared loads per
 # multiply-add, the registers, and the speed. Then set TM and TN to 4.
 

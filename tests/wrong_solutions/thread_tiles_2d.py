@@ -213,6 +213,15 @@ def slices() -> dict[str, Wrong]:
         "row_guarded_in_the_tile": ("as in `r < m`", (GUARD_A, "r < m and k0 + c < k")),
         "rows_of_kernel5": ("All threads load the same TM rows", ("A[row0 + r,", "A[row0 + i,")),
         "block_in_the_tile": ("every block has tiles of its own", ("As[r, c] =", "As[row0 + r, c] =")),
+        "numbered_as_in_04": (
+            "a row of the block has BN // TN threads, not BN",
+            (
+                "            for c in range(tx, BK, BN // TN):\n                for i in range(TM):\n"
+                "                    r = ty * TM + i\n",
+                "            for e in range(ty * BN + tx, BM * BK, BM // TM * (BN // TN)):\n"
+                "                if True:\n                    r, c = e // BK, e % BK\n",
+            ),
+        ),
         "both_ends_one_too_far": (
             "Both ends in the guard of A are one too far",
             (GUARD_A, "row0 + r <= m and k0 + c <= k"),

@@ -79,6 +79,21 @@ def _rounded_down(array: str) -> CoverageSlip:
     )
 
 
+def _numbered_by_columns(array: str) -> CoverageSlip:
+    """Return the slip where a walk numbers the threads as if a row of the block had BN of them."""
+
+    def taken(x: int, y: int, t: Tiles) -> Iterable[Place]:
+        across, down = t.threads
+        rows, columns = (t.BM, t.BK) if array == "As" else (t.BK, t.BN)
+        return [divmod(e, columns) for e in range(y * t.BN + x, rows * columns, across * down)]
+
+    return CoverageSlip(
+        f"{array} is walked over by numbers that some threads share and nobody else has: a row of the block "
+        "has BN // TN threads, not BN. Number them `ty * (BN // TN) + tx`.",
+        _if_taken(array, taken),
+    )
+
+
 def _axes_swapped(array: str, step: Callable[[Tiles], int]) -> CoverageSlip:
     """Return the slip where ty counts the columns of As, or tx the rows of Bs, in strides of ``step``."""
 
@@ -186,6 +201,8 @@ SLIPS = (
     _stride("Bs", "TN, the length of a slice", lambda t: t.TN),
     _rounded_down("As"),
     _rounded_down("Bs"),
+    _numbered_by_columns("As"),
+    _numbered_by_columns("Bs"),
     *(
         _axes_swapped(array, step)
         for array in ("As", "Bs")
