@@ -86,9 +86,9 @@ see.predict("thread_tiles_1d.limit")
 # - Store `alpha` times the sum, plus `beta` times what C held. Where `beta == 0`, do not read C.
 # - In each step along k, read one element of Bs and TM of As. The checker counts what stands in your source.
 #
-# (`16` lets a tile begin at a multiple of 16 bytes. The compiler will need that. If it is installed, as
-# `python3 course.py doctor` tells, the checker also says how many registers a thread takes, and how much
-# *local memory*: the place for what finds no register.)
+# (`16` lets a tile begin at a multiple of 16 bytes. If Numba's compiler is installed, as `python3 course.py
+# doctor` tells, the checker also says how many registers a thread takes, and how much *local memory*: the
+# place for what finds no register.)
 
 
 # %% id="ex-thread_columns"
@@ -217,8 +217,10 @@ see.fold(
 
 # %% [markdown] tags=["thought"]
 # One read of four floats, 16 bytes: 8 reads of As instead of 32. All lanes ask for the same 16 bytes, and
-# that takes 2 wavefronts, where four single reads take 4. (Notebook [[thread_tiles_2d.ipynb]] shows why 2.) A
-# step takes 16 + 1 wavefronts, and shared memory allows 67 · 8 / 17 = 32 TFLOPS.
+# that takes 2 wavefronts, where four single reads take 4. (By the rule of notebook
+# [[shared_memory_tiles.ipynb]] it would be 1. That holds for single floats; notebook
+# [[thread_tiles_2d.ipynb]] has the rule for fours.) A step takes 16 + 1 wavefronts, and shared memory
+# allows 67 · 8 / 17 = 32 TFLOPS.
 
 # %% [markdown]
 # **Do it in your kernel.** Import `unroll`, as below, write `unroll(range(BK))` for the loop over `p`, and
@@ -228,7 +230,8 @@ see.fold(
 from lockstep.intrinsics import unroll  # noqa: F401
 
 # check.thread_columns(make_column)
-#
+
+# %%
 # The reads of yours, if the compiler is installed:
 # see.as_compiled("thread_tiled_1d", make_column, tiles=columns, reads_only=True)
 
@@ -282,14 +285,16 @@ see.fold(lambda: see.unrolled(), first="Choose your answer first, then open this
 # A value that waits in local memory because no register is left is **spilled**. A few bytes cost little.
 #
 # See it in your own kernel, if the compiler is installed. Give it the cap, `@cuda.jit(max_registers=64)`. How
-# do the *bytes spilled* grow from `STEPS = min(BK, 2)` to `min(BK, 16)`? (Stored twice counts twice. Yours
-# begins at some 200, `thread_tiled_1d` at none.)
+# do the *bytes spilled* grow from `STEPS = min(BK, 2)` to `min(BK, 16)`? (They count each store, so they are
+# more than the local memory that the checker tells. And your kernel spills a little even with 2.)
+#
+# So two doors lead out of the registers: too many values, or an index that nobody knows.
 
 # %%
 # see.as_compiled(make_column, tiles=columns | {"BK": 16})
 
 # %% [markdown]
-# How many results, then? The fastest of the 240 choices for each TM:
+# How many results should a thread compute, then? Here is the fastest of the 240 choices for each TM:
 #
 # | TM | 1 | 2 | 4 | 8 | 16 | 32 |
 # |---|---|---|---|---|---|---|
@@ -297,8 +302,6 @@ see.fold(lambda: see.unrolled(), first="Choose your answer first, then open this
 #
 # **32, but 8 are nearly as good.** With 32 results a multiply-add costs ½ + 1/32 wavefronts. With 64 it would
 # cost ½ + 1/64, hardly less, and the results alone would fill the cap of 64 registers.
-#
-# So two doors lead out of the registers: too many values, or an index that nobody knows.
 #
 # ### Exercise [[in_registers]] · Back into registers
 # *core · medium · 14 minutes*
@@ -374,6 +377,9 @@ check.in_registers(make_strip)
 # Y keeps L2 and DRAM busy, though tiles are there to spare them that. It spills, and local memory lies behind
 # L2. Z and X both keep shared memory busy. But X gets more than twice as many multiply-adds out of it:
 # `thread_tiled_1d`. Z is the tile kernel.
+#
+# (At 21 TFLOPS below a roof of 32, the reads of X keep shared memory busy in 66 % of the clocks, by the
+# rule of notebook [[coalesced.ipynb]]. Filling the tiles and spilled registers bring it up to 86.)
 
 # %% [markdown]
 # ## What have you made?
