@@ -35,7 +35,7 @@ def scatter(make: Factory | None = None) -> StepThrough:
         {
             "thread": ("I am thread", range(THREADS), 5),
             "depth": ("BK", (8, 16), 16),
-            "pad": ("padding of As, floats", (0, 4), 4),
+            "pad": ("padding of As, floats", (0, 4), 0),
         },
     )
 

@@ -130,9 +130,9 @@ see.fold(lambda: see.compare("thread_tiled_2d", "vectorized", square | {"PAD": 0
 # [[thread_tiles_2d.ipynb]] reads
 #
 # - `Bs[p, x0]` to `Bs[p, x0 + 7]`: neighbours. If you told it `u32`, the compiler reads them as two fours.
-# - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two are neighbours. Your loop
-#   over p is not written out, so these are eight reads. (`thread_tiled_2d`'s is, and the compiler reads four
-#   steps of a row at once.)
+# - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two are neighbours. In the
+#   kernel that you write here the loop over p is not written out, so these are eight reads. (In
+#   `thread_tiled_2d` it is, and the compiler reads four steps of a row at once.)
 #
 # So documents 003 and 004 **transpose** A's tile on its way into shared memory. Then `As[p, y0]` to `As[p, y0
 # + 7]` are neighbours as well. Does that pay? Keep your doubts until the end.
@@ -244,8 +244,8 @@ see.wavefronts()
 
 # %% [markdown]
 # Four floats of padding halve these wavefronts. And the time? The square was measured with 4 floats of
-# padding and with none: **38 TFLOPS, both.** Every element of As is stored once, and read by sixteen threads.
-# So from here on the square has no padding.
+# padding and with none: **the same speed, both.** Every element of As is stored once, and read by sixteen
+# threads. So from here on the square has no padding.
 #
 # **What we now know:** padding has to keep rows at multiples of 16 bytes. Fewer conflicts in a store that is
 # rare bring nothing that could be measured.
@@ -269,8 +269,8 @@ see.wavefronts()
 # - A four that begins past k, or in a row past m, is not loaded at all.
 # - A four that begins before k is loaded, and each of its elements past k becomes a zero.
 #
-# (The tile of B is simpler: rows past k are zeros, and what lies past n ends up in columns that C does not
-# have.)
+# (The tile of B is simpler: rows past k are zeros, and a NaN behind the end of a row only reaches results in
+# columns from n on, which are never stored.)
 #
 # ### Exercise [[ragged_fours]] · Where the matrix ends
 # *core · hard · 24 minutes*
@@ -404,8 +404,9 @@ def make_vectorized(BM, BN, BK, TM, TN, FOURS, TRANSPOSED):
 check.both_switches(make_vectorized)
 
 # %% [markdown]
-# Did `u32` do what was said? Compile your kernel with it and without, and watch the reads. (This needs the
-# compiler, but no GPU: `python3 course.py doctor` says whether it is here.)
+# Did `u32` do what was said? Compile your kernel with it and without, and watch the reads. Then, with it,
+# set TRANSPOSED to False: how many wavefronts does a step take now? (This needs the compiler, but no GPU:
+# `python3 course.py doctor` says whether it is here.)
 
 # %%
 # see.as_compiled(make_vectorized, tiles=square | {"FOURS": True, "TRANSPOSED": True})
@@ -462,6 +463,9 @@ for forms in [(False, False), (False, True), (True, False), (True, True)]:
 #
 # FOURS alone: the compiler does not get along with 128 registers, and spills. So this form has a handicap of
 # its own. **The halves do not add up.**
+#
+# And what does transposing bring? In your kernel it saves reads: compiled, a step takes 32 wavefronts without
+# it, and 20 with it. In the course's kernel the loop over p is written out, so it takes 20 in all four forms.
 
 # %% [markdown]
 # ## Where did the instructions go?
@@ -485,7 +489,8 @@ for forms in [(False, False), (False, True), (True, False), (True, True)]:
 
 # %% [markdown]
 # **What we now know:** fours take instructions away, and pay. Transposed alone is slower, and both together
-# are fastest. But FOURS alone spills, so this does not tell what transposing itself brings.
+# are fastest. What transposing brings depends on the loop over p: if that is written out, the reads were
+# fours already.
 #
 # ## What stops it now?
 #
@@ -518,9 +523,15 @@ see.tiles(
 )
 
 # %% [markdown] tags=["thought"]
-# TM 16: 40 TFLOPS. The line falls from 0.75 to 0.5. Compiled, by fours, a step takes 12 wavefronts for 64
-# multiply-adds now, before it was 8 for 32. (The square takes 20 for 64: more per multiply-add than 8 for 32,
-# and yet it was as fast. So wavefronts are not all.)
+# TM 16: 40 TFLOPS. The line falls from 0.75 to 0.5. Compiled, by fours:
+#
+# | TM × TN | wavefronts of a step | for multiply-adds | each | TFLOPS |
+# |---|---|---|---|---|
+# | 8 × 8 | 20 | 64 | 0.31 | 38 |
+# | 8 × 4 | 8 | 32 | 0.25 | 38 |
+# | 16 × 4 | 12 | 64 | 0.19 | 40 |
+#
+# The second line takes fewer wavefronts than the first, and is not faster. So wavefronts are not all.
 
 # %% [markdown]
 # ## What have you made?

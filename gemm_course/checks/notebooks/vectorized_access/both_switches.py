@@ -214,7 +214,8 @@ def _same_place(finding: Finding, trial: GemmTrial) -> str:
 def _misaligned(finding: Finding, trial: GemmTrial) -> str:
     return (
         "Four floats must begin at a multiple of 16 bytes, in the tiles too. Have As and Bs rows of a "
-        f"multiple of four floats, as `fetch_a` and `fetch_b` need them? {finding.message}"
+        "multiple of four floats? And do you read by `load4`, where TM or TN may be 2? Let reads be plain "
+        f"loops. {finding.message}"
     )
 
 
