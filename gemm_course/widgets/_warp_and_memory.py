@@ -13,7 +13,7 @@ from gemm_course.figures import warp_memory as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage
 from gemm_course.model.requests import Request, requests
-from gemm_course.widgets._errors_in_words import or_words
+from gemm_course.widgets._errors_in_words import or_words, parameters_of
 from gemm_course.widgets._explorer import StepThrough, explorer
 from gemm_course.widgets._fitting import shown
 from lockstep import Watch, emulate
@@ -194,6 +194,8 @@ def _seen(subject: Subject, block: tuple[int, int], width: tuple[int, int]) -> S
     report = emulate(kernel, (1, 1), block, *arguments, watch=watch, step_limit=_MOST_ITERATIONS)
     trace = report.trace
     trace = trace[trace["space"] == "global"]
+    named = dict(zip(parameters_of(kernel), ("m", "n", "k", "alpha", "A", "B", "beta", "C"), strict=False))
+    trace = trace.assign(array=trace["array"].replace(named))  # A learner's kernel may have other names.
     made = {access: requests(trace, op=access[0], array=access[1]) for _, access in ACCESSES}
     places = defaultdict(set)
     for request in made["store", "C"]:

@@ -130,6 +130,22 @@ def test_a_learners_own_kernel_is_drawn_and_may_do_nothing():
     assert "idle: its first warp makes no load of B" in widget.draw([idle], LAST, LOAD_B).alt
 
 
+def test_the_names_of_a_learners_parameters_do_not_matter():
+    @cuda.jit
+    def mine(rows, columns, depth, one, X, Y, zero, Z):
+        row, col = cuda.grid(2)
+        total = float32(0)
+        for p in range(depth):
+            total += X[row, p] * Y[p, col]
+        Z[row, col] = total
+
+    by_a_stage = widget._seen(NAIVE[0], (32, 32), (256, 256)).requests
+    by_mine = widget._seen(mine, (32, 32), (256, 256)).requests
+    assert {access: len(each) for access, each in by_mine.items()} == {
+        access: len(each) for access, each in by_a_stage.items()
+    }
+
+
 def test_controls_are_few_and_follow_the_kernels():
     assert list(widget._controls(NAIVE, False, True)) == ["kernel", "access", "block"]
     assert list(widget._controls(TILED, False, True)) == ["kernel", "access"]
