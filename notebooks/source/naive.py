@@ -55,8 +55,8 @@ see.my_bet("naive", tflops=...)
 # The kernel gets `(m, n, k, alpha, A, B, beta, C)`. A has m rows and k columns, B has k rows and n columns.
 #
 # - Take the sizes from `m, n, k`, not from `.shape`: in memory, rows may be longer than the matrix is wide.
-# - It is launched with blocks of 32 × 32 threads, `ceil(m / 32)` × `ceil(n / 32)` of them, x along the
-#   rows.
+# - It is launched with blocks of 32 × 32 threads, `ceil(m / 32)` × `ceil(n / 32)` of them. x runs over the
+#   rows, as `row, col = cuda.grid(2)` says.
 # - Start the sum at `float32(0)`, and store each element of C once.
 # - The checker tries sizes that do not fit the blocks, a C full of NaN with `beta = 0`, and `k = 0`, where
 #   A · B is all zeros.
@@ -169,7 +169,7 @@ see.warp_and_memory(naive)  # With (1, 256) all 32 lanes are in one row of A: 1 
 # **What we now know:** lanes one below the other touch a sector each. Lanes that want the same float, or
 # neighbours in a row, share sectors.
 #
-# ## Do sectors tell the time?
+# ## What does padding change?
 #
 # An experiment on an H200. The kernel stays as it is, in blocks of 32 × 32. Only in memory every row of A,
 # B and C gets 16 floats longer. Nobody reads these: they are **padding**. So every lane still touches a

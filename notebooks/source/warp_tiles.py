@@ -60,8 +60,8 @@ see.my_bet("warp_tiles", tflops=...)
 #
 # Take one line of the table. If in **all** its pairs both lanes ask for the same 16 bytes, turns join: the
 # first with the second, and the third with the fourth. (Why? 128 bytes come back per clock, [says an engineer
-# of NVIDIA](https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2). Where
-# pairs are alike, these are enough for 16 lanes.)
+# of NVIDIA](https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2). Eight
+# lanes with words of their own fill them; sixteen lanes in equal pairs need no more.)
 #
 # In the picture `4: 32` is lane 4, which reads from word 32 on. Dark boxes are served in this turn, and a
 # bracket joins two lanes that ask for the same. Below, a line is a wavefront; the number in it is the lane.
@@ -179,8 +179,8 @@ step(2, 16, 8)  # in one piece: must be 20; runs of four: step(2, 16, 4)
 #
 # No. A read of four floats takes two turns, even where turns join. So four reads take at least 8 wavefronts.
 # With 16 × 2 lanes in runs of four it is 8, for those of Bs join too. 32 × 1 lanes need 20 in one piece, and
-# 12 in runs of four. Runs of two take 12 with 4 × 8 lanes: as many wavefronts as runs of four, but 8 reads
-# instead of 4. So the course's kernel has **runs of four**.
+# 12 in runs of four. Runs of two take 12 with 4 × 8 lanes, and 8 with 16 × 2: as many wavefronts as runs of
+# four, but 8 reads instead of 4. So the course's kernel has **runs of four**.
 
 # %% [markdown]
 # **What we now know:** two roads lead from 20 to 12: another rectangle of lanes, or runs of four. Together
@@ -332,7 +332,7 @@ see.fold(
 # %% [markdown] tags=["thought"]
 # The wait falls from 34 to 5 %, and 38 TFLOPS become **43**: 13 % more. Both kernels issue as many
 # instructions, and have as many registers. Why only 13 %? Look at what grew instead. In *another warp's turn*
-# a warp is ready, and its scheduler issues for another one.
+# a warp is ready, and its scheduler issues for another one. (That is no turn of eight lanes.)
 
 # %% [markdown]
 # ## Is this story true?
@@ -423,6 +423,18 @@ see.fold(
     see.source("warp_tiled_tm1"),
     first="Choose your answer first, then open this: Z and Y, and the listing of Y in document 003's names.",
 )
+
+# %% [markdown] tags=["thought"]
+# Clocks per warp and step. A scheduler issues one instruction per clock, and an SM has four.
+#
+# | | Z | Y | X |
+# |---|---|---|---|
+# | wavefronts of the reads | 20 | 16 | 12 |
+# | filling the tiles: 40 wavefronts in 16 steps | 2.5 | 2.5 | 2.5 |
+# | **all wavefronts** | 22.5 | 18.5 | 14.5 |
+# | **instructions, four per clock** | 18.5 | 20 | 18.5 |
+#
+# By the larger of the two Y would be a little faster than Z. The clock says that they are alike.
 
 # %% [markdown]
 # Now cure the rival: cut its rows into runs of four, and its columns too. Which line of the table of eight is
@@ -522,9 +534,8 @@ check.tile_kernel(make_tiled)
 # `ceil(m / T)` blocks. Each thread computes one result.
 #
 # A block's T × T results need the elements around them too, its **halo**. So its tile has (T + 2) × (T + 2)
-# elements, more than the block has threads. Load each of them once, and none from outside A. (With `down` ×
-# `across` blocks these are (m + 2 · (down - 1)) · (n + 2 · (across - 1)) loads, and the checker counts them.)
-# `w` needs no tile.
+# elements, more than the block has threads. Load each of them once, and none from outside A. The
+# checker counts: inside A, every border between two blocks costs two more rows or columns. `w` needs no tile.
 
 
 # %% id="ex-stencil"

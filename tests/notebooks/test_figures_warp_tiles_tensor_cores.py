@@ -296,15 +296,13 @@ def test_requests_and_wavefronts_of_three_kernels(in_warp_tiles):
         letter: found[letter].measured["warp_instructions"] * 32 / 4096**3 * 64 / 4 for letter in found
     }
     filling = {each.measured["shared_store_wavefronts"] / steps for each in found.values()}
-    assert (
-        filling == {2.5} and "of which 20 are reads and 2.5 fill the tiles (40 in 16 steps)" in right["reply"]
-    )
-    assert "Z: 22.5 for wavefronts" in right["reply"]
-    assert f"{issuing['Z']:.1f} to issue 64 · 1.16 instructions" in right["reply"]
-    assert (
-        "fewer wavefronts, 18.5." in right["reply"] and f"take {issuing['Y']:.0f} to issue" in right["reply"]
-    )
-    assert f"X needs little of both: 14.5 and {issuing['X']:.1f}." in right["reply"]
+    assert filling == {2.5}
+    reads = {"Z": 20, "Y": 16, "X": 12}
+    together = " | ".join(f"{reads[letter] + 2.5:g}" for letter in "ZYX")
+    issued = " | ".join(f"{float(f'{issuing[letter]:.1f}'):g}" for letter in "ZYX")
+    text = source_of("warp_tiles")
+    assert f"| **all wavefronts** | {together} |" in text
+    assert f"| **instructions, four per clock** | {issued} |" in text
 
 
 def test_the_reads_of_document_003s_kernel(in_warp_tiles):
