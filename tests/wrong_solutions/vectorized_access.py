@@ -236,6 +236,14 @@ def ragged_fours() -> dict[str, Wrong]:
             "become float64",
             ("zeros = (float32(0), float32(0), float32(0), float32(0))", "zeros = (0.0, 0.0, 0.0, 0.0)"),
         ),
+        "zeros_without_a_type_outside": (
+            "`zeros = (0, 0, 0, 0)` has no floats",
+            ("        zeros = (float32(0), float32(0), float32(0), float32(0))\n", ""),
+            (
+                "    ROWS = THREADS // (BK // 4)\n",
+                "    ROWS = THREADS // (BK // 4)\n    zeros = (0, 0, 0, 0)\n",
+            ),
+        ),
         "waits_itself": ("There is a barrier", (filling, f"{filling}        cuda.syncthreads()\n")),
         "numbered_anew": (
             "use the parameter `tid`",

@@ -1,5 +1,6 @@
 """Checks ``ragged_fours``: A's tile is fetched by float4 where m, and above all k, end inside the tile."""
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -385,7 +386,7 @@ def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
     rows = rows[(rows["space"] == "global") & (rows["op"] == "load")]
     rows = rows[rows["function"] == fetch.function.py_func.__name__]
     needed, sectors = q.m * q.k * -(-q.n // BN), int(rows["sectors"].sum())
-    bare = _bare_four(fetch.written)
+    bare = _bare_four(fetch)
     if bare:
         raise Refused(
             f"The numbers are right, but `{bare}` has no floats of 32 bits in it. Beside it `load4`'s four "
@@ -416,9 +417,16 @@ def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
         raise Refused(NO_BARRIER, fetch.where(trial))
 
 
-def _bare_four(written: Written) -> str:
-    """Return four numbers without a type, such as `(0.0, 0.0, 0.0, 0.0)`; "" if there are none."""
-    for part in written.parts:
+def _bare_four(fetch: Fetch) -> str:
+    """Return four numbers without a type, such as `(0.0, 0.0, 0.0, 0.0)`; "" if there are none.
+
+    They may stand in the function, or beside it under a name that it uses.
+    """
+    for part in fetch.written.parts:
         if len(part.items) == 4 and all(each.number is not None for each in part.items):
             return part.text
+    used = inspect.getclosurevars(fetch.function.py_func)
+    for name, value in {**used.globals, **used.nonlocals}.items():
+        if isinstance(value, tuple) and [type(each) in (int, float) for each in value] == [True] * 4:
+            return f"{name} = {value}"
     return ""
