@@ -140,6 +140,11 @@ WRONG["partial_sums"] = altered(
             "as `cuda.grid(1)` counts",
             (WALK, "range(cuda.grid(1), A.shape[1], cuda.gridsize(1))"),
         ),
+        "begins_at_column_1": (
+            "Column 0 of each row is never read",
+            (WALK, "range(lane + 1, A.shape[1], 32)"),
+        ),
+        "stored_in_the_loop": ("is stored inside the loop", (f"    {STORE}", f"        {STORE}")),
         "row_of_the_grid": (
             "the row is `cuda.blockIdx.x`",
             (PLACE, "row, lane = cuda.grid(1), cuda.threadIdx.x"),

@@ -269,6 +269,15 @@ def _check_all_stored(trial: Trial) -> None:
             "variable of the thread's own, and store it with `=` after the loop.",
             f"{trial.about}. There was NaN, which stays NaN.",
         )
+    out = trial.own_name("out")
+    if any(
+        line in loop.lines for loop in trial.written.loops for line in trial.accesses("store", "out")["line"]
+    ):
+        raise Refused(
+            f"`{out}` is stored inside the loop: too often, and not at all by a lane that has no element. "
+            "Store after the loop, once for every lane.",
+            f"{trial.about}.",
+        )
     row, lane = map(int, np.argwhere(~stored)[0])
     where = f"{trial.about}. `{trial.own_name('out')}[{row}, {lane}]` is never stored."
     if columns < WARP and stored[:, :columns].all():
@@ -297,6 +306,8 @@ def _mistake(trial: Trial, sums: np.ndarray, right: np.ndarray) -> str:
         )
     if columns > 1 and np.array_equal(sums, _row_sums(trial, columns - 1)):
         return f"The last column is left out: `range` ends before its end, and the last is {columns - 1}."
+    if columns > 1 and np.array_equal(sums, right - A[:, 0]):
+        return "Column 0 of each row is never read: lane 0 begins there."
     if rows < columns and np.array_equal(sums, _row_sums(trial, rows)):
         return f"The walk ends at column {rows}, and A has so many *rows*. The width is `A.shape[1]`."
     if np.array_equal(out, _last_elements(A)):
