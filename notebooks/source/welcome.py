@@ -62,7 +62,7 @@ see.multiply()
 # A thread is one run of a small function, with variables of its own. The function is called a **kernel**.
 #
 # **What we now know:** thousands of threads run one small program. How does each know which element is its
-# own?
+# own? That is this notebook, on small kernels. The product itself you write in the next.
 #
 # ## What do 120 threads do with 100 elements?
 #
@@ -289,8 +289,8 @@ see.branch()
 
 # %% [markdown]
 # You can see it in the counts as well. A **request** is one access to memory by one warp, all its lanes
-# together. Here 128 threads, four warps, store one number each. Run it: there are as many requests as if
-# there were eight warps. (`line` is the line of code, and `lanes` adds up the lanes that took part.)
+# together. Here 128 threads, four warps, store one number each. Four requests could do it. Run it:
+# there are eight. (`line` is the line of code, and `lanes` adds up the lanes that took part.)
 #
 # **Then change the condition,** so that 64 threads still store a 1 and 64 a 2, but with half as many
 # requests.
@@ -301,7 +301,7 @@ see.branch()
 def ones_and_twos(out):
     i = cuda.grid(1)
     ### BEGIN SOLUTION
-    takes_a_one = i // 32 % 2 == 0
+    takes_a_one = i // 32 % 2 == 0  # or i < 64
     ### STUB
     # takes_a_one = i % 2 == 0
     ### END SOLUTION
@@ -353,7 +353,7 @@ see.addresses()
 # %% [markdown]
 # On the way from DRAM a float passes two **caches**, small and fast memories that keep what was used a short
 # time ago: **L2**, which all SMs share, and **L1**, of which each SM has its own. They keep track of lines. A
-# kernel cannot tell which of the three answers. To it they are one: **global memory**.
+# kernel cannot tell whether L1, L2 or DRAM has answered: to it they are one memory, **global memory**.
 #
 # Now a count, for `double` and its 3 blocks of 40 threads. `a` begins where a sector begins. How many
 # requests for `a` are there, and how many sectors do they touch, all added up? (In the table, under `op`, a
@@ -366,6 +366,10 @@ see.fold(
     first="Count first, then open this.",
 )
 
+# %% [markdown] tags=["thought"]
+# Six requests and not four: a block of 40 makes two warps, of 32 lanes and of 8. 40 floats are five sectors,
+# three times.
+
 # %% [markdown]
 # Next, thread i reads `a[2 * i]` instead of `a[i]`. **Forecast the sectors of `a`.** Then write the line, and
 # run it.
@@ -376,7 +380,7 @@ see.fold(
 def double_every_second(a, out):
     i = cuda.grid(1)
     ### BEGIN SOLUTION
-    out[i] = float32(2) * a[2 * i]
+    out[i] = float32(2) * a[2 * i]  # 30 sectors: each brings 8 floats, and 4 of them nobody wants.
     ### STUB
     # pass  # your code
     ### END SOLUTION
