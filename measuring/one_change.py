@@ -38,6 +38,7 @@ from gemm_course.kernels import (
 )
 from gemm_course.kernels.parts.base import MAX_REGISTERS
 from gemm_course.kernels.variants.fewer_blocks import with_spare
+from gemm_course.kernels.variants.kernel5_spread import STAGE as SPREAD
 from gemm_course.kernels.variants.vectorized_apart import STAGE as APART
 from gemm_course.records import origin
 from gemm_course.records.columns import ONE_CHANGE, ONE_CHANGE_COUNTED, ONE_CHANGE_COUNTS
@@ -170,6 +171,18 @@ def questions() -> Iterator[tuple[str, int, list[Case]]]:
             (APART, f"FOURS {fours}, TRANSPOSED {turned}", _SQUARE | {"FOURS": fours, "TRANSPOSED": turned})
             for fours in (0, 1)
             for turned in (0, 1)
+        ],
+    )
+    yield (
+        "padding beside spread columns",
+        4096,
+        [
+            (LADDER["kernel5"], "neither", _SQUARE),
+            *(
+                (SPREAD, f"PAD {pad}, SPREAD {apart}", _SQUARE | {"PAD": pad, "SPREAD": apart})
+                for apart in (0, 1)
+                for pad in (0, 1)
+            ),
         ],
     )
     yield from _of_overlapped_store()
