@@ -71,7 +71,7 @@ def test_the_parts_of_a_bar_are_the_whole_and_none_is_small(row):
     assert sum(parts.values()) == pytest.approx(1)
     assert all(share >= SHOWN and share == shares[name] for name, share in parts.items() if name != OTHER)
     small = sum(share for name, share in shares.items() if share < SHOWN and name != OTHER)
-    assert parts.get(OTHER, 0) == pytest.approx(shares[OTHER] + small)
+    assert parts.get(OTHER, 0) == pytest.approx(shares[OTHER] + small, abs=1e-8)
 
 
 def test_parts_are_as_wide_as_they_were_long():

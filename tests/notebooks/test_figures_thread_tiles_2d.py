@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
-from gemm_course import compiled
+from gemm_course import compiled, records
 from gemm_course.checks.kits import make_fetch
 from gemm_course.figures.wavefronts import served
 from gemm_course.kernels import LADDER
@@ -139,6 +139,17 @@ def _emulated(stage: Stage, tiles: dict) -> float:
     problem = (128, 128, tiles["BK"], np.float32(1), A, B, np.float32(0), C)
     report = emulate(stage.kernel(tiles), 1, stage.block(tiles), *problem, counts_only=True)
     return report.total("wavefronts", space="shared", op="load") / (tiles["BK"] * 8)
+
+
+def test_what_padding_adds_to_kernel_5():
+    asked = records.one_change().query("question == 'padding beside spread columns'")
+    tflops = asked.set_index("change").tflops
+    said = words_of("kernel5")
+    assert f"the spread kernel, at {tflops['PAD 0, SPREAD 1']:.1f} TFLOPS" in said
+    assert f"as it was, at {tflops['neither']:.1f}." in said
+    assert f"{tflops['PAD 1, SPREAD 1']:.1f} beside spread columns" in said
+    assert f"makes Kernel 5 slower, {tflops['PAD 1, SPREAD 0']:.1f}," in said
+    assert "bring {:.1f} TFLOPS to {:.1f}".format(*tflops[["neither", "PAD 1, SPREAD 1"]]) in said
 
 
 def test_what_05_says_of_its_limit():

@@ -51,7 +51,8 @@ sectors("kernel5"), sectors("thread_tiled_2d")
 # Fill `Bs` again, and `Bs` alone, so that the load of B is coalesced: 4 sectors per request, and all threads
 # take part. Change nothing else: the same parameters as in [[slices]], every element exactly once, zeros
 # where B has ended. Numbering the threads, as in [[tile_walk]], would do it, and passes. Better: find the
-# way that keeps Kernel 5's rows. Which columns should a thread take?
+# way that keeps the rows, `ty`, `ty + BM // TM` and so on, and changes only the columns. (`device=True`: a
+# function that kernels call.) Which columns should a thread take?
 
 
 # %% id="ex-coalesced_b"
@@ -86,14 +87,15 @@ see.tile_banks()
 # %% [markdown] tags=["thought"]
 # Three: As with 1, 2 or 3 words. The warp's two rows of threads read 8 rows of As apart, 8 · (16 + padding)
 # words, and that must not be a multiple of 32. With 4 or 8 words it is one again. Padding behind the rows
-# cannot cure Bs, whose words lie all in one row. Padding inside the row can: column c at `c + c // 32`.
+# cannot cure Bs, whose words lie all in one row. Padding inside the row can: column c at `c + c // 32`. (But
+# C would still be stored 8 columns apart.)
 
 # %% [markdown]
 # ### Exercise [[no_conflicts]] · Conflict-free
 # *stretch · hard · 17 minutes*
 #
 # The cell below has a right answer to [[slices]]. Fix both conflicts, and take its last line away.
-# What padding behind a row cannot do must be done by something else that can move. Every **read** of As and
+# Padding mends As. For Bs and the store of C together, give a thread other columns. Every **read** of As and
 # of Bs should take one wavefront, and a store of C should move 4 sectors per request. (Stores into the tiles
 # may take two wavefronts: every element is stored once and read 16 times.)
 #
@@ -171,7 +173,8 @@ check.no_conflicts(make_fixed)
 # %% [markdown] tags=["listing"]
 # - **As**: a word of **padding**.
 # - **Bs**: the **order of the columns**. Thread x takes x, x + 16, x + 32, ... Now neighbours in x touch
-#   neighbouring words, in Bs, in B and in C. So this also coalesces the load of B and the store of C.
+#   neighbouring words, in Bs, in B and in C. In Kernel 5 this also coalesces the load of B and the store of
+#   C.
 # - Or, instead of padding, the **order of the rows**: thread y takes y, y + 16, ... The two rows of a warp
 #   are neighbours then, 16 words apart.
 #
@@ -181,8 +184,8 @@ check.no_conflicts(make_fixed)
 see.fold(lambda: see.tile_banks(spread=True), first="Write the exercise first, then open this.")
 
 # %% [markdown] tags=["listing"]
-# Below, `A_WIDTH` and `B_WIDTH` are the lengths of a tile's rows with padding. `BY_X` is how far a thread's
-# columns lie from its neighbour's, `BY_J` how far from each other.
+# Below, `A_WIDTH` and `B_WIDTH` are the lengths of a tile's rows with padding. Thread tx has the columns
+# `tx * BY_X + j * BY_J`.
 
 # %%
 from gemm_course.kernels.variants.kernel5_spread import STAGE as spread
@@ -212,17 +215,32 @@ see.fold(lambda: see.waits(*three, meanings=False), first="Answer first, then op
 # the kernel at 47 %. What falls all the way is the **waiting** for global memory (c): 23, 15 and 7 % of a
 # warp's time.
 #
-# Two things are in this wait. Kernel 5 and the spread kernel spill 48 and 16 bytes, and reading them back
-# counts as well. Without that it is 20, 10 and 6.5 %. For the rest: a thread of it asks for all 16 elements
-# before it stores the first. The other two ask for 8, wait, store, and ask for 8 more: their loops begin at
-# `tx` and `ty`, so the compiler cannot know how often they run.
+# Part of it is reading back what was spilled, 48 bytes in Kernel 5 and 16 in the spread kernel: without
+# that it is 20, 10 and 6.5 %. For the rest: a thread of `thread_tiled_2d` asks for all 16 elements before
+# it stores the first. The other two ask for 8, wait, store, and ask for 8 more: their loops begin at `tx`
+# and `ty`, so the compiler cannot know how often they run.
 #
 # ([Dispatch](glossary.md#dispatch), n: an instruction is ready, but is held back from its unit. Why this wait
 # does not fall, no measurement says.)
 
 # %% [markdown]
+# And the word of padding? Forecast what it adds to the spread kernel, at 29.7 TFLOPS, and what it does to
+# Kernel 5 as it was, at 25.7.
+
+# %%
+from gemm_course import records
+
+padded = records.one_change().query("question == 'padding beside spread columns'")
+see.fold(padded[["change", "tflops", "local_bytes"]].round(1), first="Forecast first, then open this.")
+
+# %% [markdown] tags=["thought"]
+# 31.4 beside spread columns, where it takes the last conflict away. Alone it makes Kernel 5 slower, 25.0,
+# though it takes the conflict of As away.
+
+# %% [markdown]
 # ## The way back
 #
 # You coalesced Kernel 5's loads by the order of its columns, and cured its conflicts by padding and by that
-# order. It pays, and yet a kernel with both conflicts is faster: it waits less. [Back to notebook
+# order. Together they bring 25.7 TFLOPS to 31.4, and yet a kernel with both conflicts is faster: it waits
+# less. [Back to notebook
 # [[thread_tiles_2d.ipynb]]](thread_tiles_2d.ipynb#cell-id=side-kernel5).
