@@ -31,7 +31,7 @@ def loads_of_one_element(n):
 # each fetches the element once. **A 32nd of the loads is left.** For B it is the same.
 
 # %% [markdown]
-# *Time: about 55 minutes to read, 66 for the exercises; a pause is marked. Comes from document 002 (after
+# *Time: about 65 minutes to read, 66 for the exercises; a pause is marked. Comes from document 002 (after
 # Penny Xu) and from document 004, kernel v02; the [glossary](glossary.md#document) says what the documents
 # are.*
 #
@@ -401,11 +401,11 @@ check.tile_walk(walk)
 see.fold(see.source("block_tiled"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# Now the tile is yours. `block_tiled` takes only tiles that its threads share evenly: BK is a multiple of
-# BM and of BN. With 32 × 32 × 32 it reaches 8.5 TFLOPS. Of 181 tiles that were measured, two reach 9. **Find
-# one of them.** Does it load less from global memory? And watch *shared loads per multiply-add*, as they are
-# written: which tile makes them fewer? (A *warp-wide FMA* is a multiply-add of 32 lanes. Registers, what an
-# SM holds, and FLOP per byte are for later.)
+# Now the tile is yours. `block_tiled` has BM × BN threads, and takes only tiles that they share evenly: BK
+# / BN and BK / BM must be whole numbers. (Your walk can do any.) With 32 × 32 × 32 it reaches 8.5 TFLOPS.
+# Of 181 tiles that were measured, two reach 9. **Find one of them.** Does it load less from global memory?
+# And watch *shared loads per multiply-add*, as they are written: which tile makes them fewer? (A *warp-wide
+# FMA* is a multiply-add of 32 lanes. Registers, what an SM holds, and FLOP per byte are for later.)
 
 # %%
 see.tiles("block_tiled", tiles={"BM": 32, "BN": 32, "BK": 32}, tells_best=False)

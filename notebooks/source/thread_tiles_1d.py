@@ -37,7 +37,7 @@ see.fold(lambda: see.tiles("thread_tiled_1d"), first="Bet first, then open this.
 # case of this notebook.
 
 # %% [markdown]
-# *Time: about 40 minutes to read, 39 for the exercises; a pause is marked. The kernel is `thread_tiled_1d`,
+# *Time: about 50 minutes to read, 39 for the exercises; a pause is marked. The kernel is `thread_tiled_1d`,
 # document 004's v03; the [glossary](glossary.md#document) says what the documents are.*
 #
 # Two questions from memory, without looking back:
@@ -51,7 +51,7 @@ see.recall("thread_tiles_1d")
 # Two threads, one below the other, compute C[0, 5] and C[1, 5]. Both read the whole column 5 of Bs. Let
 # **one** thread compute both, and it reads that column once.
 #
-# The picture shows one step along k, in a small block. The thread has TM = 2 results. **Get down to 1.2 reads
+# The picture shows one step along k, in a small block. The thread has TM = 2 results. **Get below 1.2 reads
 # per multiply-add, with as small a TM as you can.** What does the thread read TM times per step, and what
 # only once?
 
@@ -159,7 +159,7 @@ columns = {"BM": 128, "BN": 128, "BK": 8, "TM": 32}
 # **What we now know:** 512 threads compute 16,384 results. So a tile can have far more elements than a
 # block has threads.
 #
-# *A good place for a pause. About 40 minutes are left.*
+# *A good place for a pause. About 45 minutes are left.*
 #
 # ## Which register is `acc[i]`?
 #
@@ -200,8 +200,8 @@ columns = {"BM": 128, "BN": 128, "BK": 8, "TM": 32}
 see.predict("thread_tiles_1d.ceiling")
 
 # %% [markdown]
-# That was your kernel. `thread_tiled_1d` asks for its loop over `p` to be written out, `unroll(range(BK))`.
-# Then these four reads stand side by side:
+# 16 is the roof of *your* kernel. `thread_tiled_1d` asks for its loop over `p` to be written out,
+# `unroll(range(BK))`. Then these four reads stand side by side:
 #
 # ```python
 # As[y, 0], As[y, 1], As[y, 2], As[y, 3]
@@ -284,9 +284,9 @@ see.fold(lambda: see.unrolled(), first="Choose your answer first, then open this
 # %% [markdown]
 # A value that waits in local memory because no register is left is **spilled**. A few bytes cost little.
 #
-# See it in your own kernel, if the compiler is installed. Give it the cap, `@cuda.jit(max_registers=64)`. How
-# do the *bytes spilled* grow from `STEPS = min(BK, 2)` to `min(BK, 16)`? (They count each store, so they are
-# more than the local memory that the checker tells. And your kernel spills a little even with 2.)
+# See it in your own kernel, if the compiler is installed. Give it the cap, `@cuda.jit(max_registers=64)`.
+# How do the *bytes spilled* grow from `STEPS = min(BK, 2)` to `min(BK, 16)`? (They count each store, so
+# compare the growth, not the size. And your kernel spills a little even with 2.)
 #
 # So two doors lead out of the registers: too many values, or an index that nobody knows.
 

@@ -26,7 +26,7 @@ see.registers("thread_tiled_2d", results=64)
 # With one result per thread it was two.
 
 # %% [markdown]
-# *Time: about 45 minutes to read, 48 for the exercises; a pause is marked. The
+# *Time: about 52 minutes to read, 48 for the exercises; a pause is marked. The
 # [glossary](glossary.md#document) says what documents 001 and 004 are.*
 #
 # First two questions from memory, without looking back:

@@ -43,7 +43,7 @@ see.predict("welcome.gpu")
 # Python, NumPy, and **no GPU**: an emulator runs what you write as a GPU would, and counts every access to
 # memory. With a GPU you can run it there as well. Every speed in the text was measured on an NVIDIA H200.
 #
-# *Time: about 40 minutes to read, 37 for the exercises; a pause is marked. The contents of the course, and
+# *Time: about 45 minutes to read, 37 for the exercises; a pause is marked. The contents of the course, and
 # how far you are, stand at the end of this notebook. The [glossary](glossary.md) has every new word.*
 #
 # ## Which loops can go?
