@@ -79,7 +79,7 @@ def test_what_a_learner_counts_in_00():
     cells = {each.id: each.source for each in nbformat.read(builder.target("welcome", "solutions"), 4).cells}
     split, every_second = cells["split-solution"], cells["every-second-solution"]
     known = {"np": np, "cuda": cuda, "float32": float32, "emulate": emulate, "out": np.zeros(120, np.float32)}
-    assert "as many requests as if there were eight warps" in text_of("welcome")
+    assert "Four requests could do it. Run it: there are eight." in text_of("welcome")
     assert "with half as many requests" in text_of("welcome")
     mixed = split.replace("i // 32 % 2 == 0", "i % 2 == 0")
     assert mixed != split
