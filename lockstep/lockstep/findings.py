@@ -32,9 +32,9 @@ class Finding:
     """One problem in a kernel, at its first occurrence.
 
     ``kind`` is one of ERRORS or ADVICE. ``line`` is the source line. For a race, ``line`` is that of the
-    later access, and ``other_line`` that of the earlier one. ``element`` is the index in ``array``. ``block``
-    and each of ``threads`` are (x, y, z). ``count`` is the number of affected lanes, or for a race the number
-    of elements.
+    later access; ``other_line``, ``other_function`` and ``other_file`` say where the earlier one is, and it
+    may be in another file. ``element`` is the index in ``array``. ``block`` and each of ``threads`` are
+    (x, y, z). ``count`` is the number of affected lanes, or for a race the number of elements.
     """
 
     kind: str
@@ -47,6 +47,8 @@ class Finding:
     function: str | None = None
     site: int | None = None
     other_line: int | None = None
+    other_function: str | None = None
+    other_file: str | None = None
     count: int = 1
     # `file` is the file of the line, where the site lies in another file.
     file: str | None = None

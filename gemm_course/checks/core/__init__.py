@@ -1,5 +1,6 @@
 """Defines what every checker is made of: exercises, verdicts, and how the learner's code is run and read."""
 
+from .elsewhere import line_of
 from .exercise import Exercise, NothingYet, Refused, exercise, nothing_yet
 from .learner import (
     call,
@@ -66,6 +67,7 @@ __all__ = [
     "check_begun",
     "is_stub",
     "line_at",
+    "line_of",
     "name_of_x",
     "parameter_names",
     "same_statements",

@@ -23,6 +23,7 @@ from lockstep import (
     intrinsics,
 )
 
+from .elsewhere import name_given_functions
 from .exercise import Refused, nothing_yet
 from .source import defined_but_not_returned, is_stub, prints_only
 from .written import Written, source_line
@@ -276,7 +277,9 @@ def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, own: Any = Non
     # Where two threads store one element, one of them does the other's work.
     options.setdefault("strict", True)
     try:
-        return emulate(kernel, grid, block, *args, **options)
+        report = emulate(kernel, grid, block, *args, **options)
+        name_given_functions(report, kernel, own)
+        return report
     except LaunchError as error:
         raise Refused(f"The kernel cannot be launched: {error}.") from None
     except RefusedLine as error:

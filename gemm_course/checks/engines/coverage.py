@@ -121,9 +121,9 @@ class Fetched(Trial):
     at: tuple[int, int]
     k0: int
 
-    def line(self, at: Finding | int) -> str:
-        """Return a line of the learner's function, as messages show it."""
-        return line_at(self.function, getattr(at, "line", at))
+    @property
+    def learners(self) -> Any:
+        return self.function
 
     def shape(self, array: str) -> Element:
         """Return the rows and columns of a tile."""

@@ -1,6 +1,5 @@
 """Tells what the emulator's findings mean in a tiled kernel: which barrier or which guard is missing."""
 
-import inspect
 from typing import Any
 
 from gemm_course.checks.core import Call, Written
@@ -27,28 +26,28 @@ def _race(finding: Finding, trial: GemmTrial) -> str:
     if not trial.report.barriers:
         return (
             'There is no barrier at all. One has to say "the tiles are complete", and one "nobody needs them '
-            'any more". ' + _told(finding, trial)
+            'any more". ' + _told(finding)
         )
     later = _op(finding, trial)
     if later == "load" and _waits_too_early(finding, trial):
         return (
             "The first barrier stands too early: there it waits for nothing. It must come when both tiles "
-            f"are filled, and before they are used. {_told(finding, trial)}"
+            f"are filled, and before they are used. {_told(finding)}"
         )
     if later == "load":
         return (
             "The first barrier is missing, the one between filling the tiles and using them. "
-            f"{_told(finding, trial)}"
+            f"{_told(finding)}"
         )
     if _reads(finding, trial):
         return (
             "The second barrier is missing, the one after the inner loop. The numbers may come out right, by "
             "luck: a fast thread already fills the next tile while another still uses this one. "
-            f"{_told(finding, trial)}"
+            f"{_told(finding)}"
         )
     return (
         f"Two threads fill the same element of `{finding.array}`. Every thread has a place of its own in the "
-        f"tile, `[ty, tx]`. {_told(finding, trial)}"
+        f"tile, `[ty, tx]`. {_told(finding)}"
     )
 
 
@@ -61,30 +60,10 @@ def _waits_too_early(finding: Finding, trial: GemmTrial) -> bool:
     return trial.barriers_per_block >= 2 * tiles and bool((lines < finding.other_line).any())
 
 
-def _told(finding: Finding, trial: GemmTrial) -> str:
-    """Return the emulator's message about two threads, with their block.
-
-    A function of another file, such as a kit's, is named in place of its line.
-    """
-    message, (x, y, _) = finding.message, finding.block
-    for line in (finding.line, finding.other_line):
-        at = trial.report.accesses.query("line == @line and array == @finding.array")
-        functions = set(at["function"])
-        if functions and functions <= _from_elsewhere(trial.kernel):
-            message = message.replace(f"in line {line}", f"in `{functions.pop()}`")
-    return f"In block ({x}, {y}): {message}"
-
-
-def _from_elsewhere(kernel: Any) -> set[str]:
-    """Return the names of the device functions that a kernel calls and that stand in another file."""
-    used = inspect.getclosurevars(kernel.py_func)
-    called = [
-        each.py_func
-        for each in (*used.nonlocals.values(), *used.globals.values())
-        if hasattr(each, "py_func")
-    ]
-    file = kernel.py_func.__code__.co_filename
-    return {each.__name__ for each in called if each.__code__.co_filename != file}
+def _told(finding: Finding) -> str:
+    """Return the emulator's message about two threads, with their block."""
+    x, y, _ = finding.block
+    return f"In block ({x}, {y}): {finding.message}"
 
 
 def _op(finding: Finding, trial: GemmTrial) -> str:

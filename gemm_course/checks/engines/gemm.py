@@ -262,13 +262,7 @@ def _by_finding(trial: GemmTrial, likely: Likely) -> Refused | None:
     if not message:
         before = _past_k(trial, finding) or FINDING_WORDS.get(finding.kind, "")
         message = before + finding.message
-    return Refused(message, f"{_line_of(trial, finding)}. In the problem {trial.problem}.")
-
-
-def _line_of(trial: GemmTrial, finding: Finding) -> str:
-    """Return the learner's line of a finding, or the name of the function in which it was found."""
-    own = finding.function in (None, trial.kernel.py_func.__name__)
-    return trial.line(finding) if own else f"In `{finding.function}`"
+    return Refused(message, f"{trial.line(finding)}. In the problem {trial.problem}.")
 
 
 def _past_k(trial: GemmTrial, finding: Finding) -> str:

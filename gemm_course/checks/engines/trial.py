@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, Written, emulate_kernel, line_at, number_shown, parameter_names
+from gemm_course.checks.core import (
+    Refused,
+    Written,
+    emulate_kernel,
+    line_at,
+    line_of,
+    number_shown,
+    parameter_names,
+)
 from lockstep import Finding, Report
 
 if TYPE_CHECKING:
@@ -42,13 +50,27 @@ class Trial:
         """The source of the kernel."""
         return Written(self.kernel)
 
+    @property
+    def learners(self) -> Any:
+        """What the learner wrote: the kernel, or a device function that the course's kernel calls."""
+        return self.kernel
+
+    def is_own(self, finding: Finding) -> bool:
+        """Return whether a finding lies in what the learner wrote, not in a given function."""
+        return self.report.file_of(finding) == self.learners.py_func.__code__.co_filename
+
     def own_name(self, name: str) -> str:
         """Return the learner's name of the argument that the course calls ``name``."""
         return parameter_names(self.kernel)[self.names.index(name)]
 
     def line(self, at: Finding | int) -> str:
-        """Return the learner's line with this number, or the line of a finding, as messages show it."""
-        return line_at(self.kernel, at if isinstance(at, (int, np.integer)) else at.line)
+        """Return the learner's line with this number, or that of a finding, as messages show it.
+
+        Of a finding in a given function it is the line that calls the function.
+        """
+        if isinstance(at, (int, np.integer)):
+            return line_at(self.learners, at)
+        return line_of(self.report, at, self.learners)
 
     # ---- what was counted ---------------------------------------------------------------------------------
 

@@ -285,12 +285,13 @@ def check_findings(trial: WarpTrial) -> None:
 
 def _in_words(trial: WarpTrial, finding: Finding) -> str:
     before = WORDS.get(finding.kind, "")
-    if finding.kind == "misaligned_access" and call_at(trial.kernel, finding.line):
+    called = trial.is_own(finding) and call_at(trial.kernel, finding.line)
+    if finding.kind == "misaligned_access" and called:
         # The emulator's message speaks of lanes, and of a multiple that is not a fragment's.
         return MISALIGNED
     if finding.kind == "uninitialised_read":
         before = _too_early(finding)
-    elif finding.kind == "out_of_bounds" and call_at(trial.kernel, finding.line):
+    elif finding.kind == "out_of_bounds" and called:
         before = (
             "A place counts within the array in shared memory, which begins at (0, 0), whatever part of the "
             "matrix it holds. "

@@ -86,5 +86,6 @@ class FindingsOfProgram(Findings):
         told = [finding.message, _CURES.get((file, finding.kind), "")]
         told.append(f"It happens in line {inner.line} of {file}, in {inner.function}, which this line calls.")
         message = " ".join(filter(None, told))
-        place = {"line": call.line, "function": call.function, "file": call.file, "other_line": None}
-        return replace(finding, message=message, **place)
+        place = {"line": call.line, "function": call.function, "file": call.file}
+        earlier = {"other_line": None, "other_function": None, "other_file": None}
+        return replace(finding, message=message, **place, **earlier)

@@ -97,7 +97,7 @@ class Reporter:
         ``element``: an index of ``array``, or a position in its storage. ``began``: the site of the earlier
         access, where two are involved.
         """
-        at = self.machine.sites[site]
+        at, earlier = self.machine.sites[site], None if began is None else self.machine.sites[began]
         thread = self.machine.unit.first_thread if thread is None else thread
 
         def make():
@@ -112,7 +112,9 @@ class Reporter:
                 threads=[self.machine.chunk.geometry.thread_coordinates(thread)],
                 function=at.function,
                 site=site,
-                other_line=None if began is None else self.machine.sites[began].line,
+                other_line=earlier and earlier.line,
+                other_function=earlier and earlier.function,
+                other_file=earlier and earlier.file,
             )
 
         self.machine.findings.add((kind, site, array and array.name), count, make)

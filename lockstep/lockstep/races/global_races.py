@@ -169,7 +169,8 @@ class RacesInGlobalMemory:
         at, began = sites[access.site], sites[rival.site]
         does = _VERBS[access.op]
         verb = f"also {rival.verb}" if rival.verb == does else rival.verb
-        where = "in the same line" if began.line == at.line else f"in line {began.line}"
+        same = (began.file, began.line) == (at.file, at.line)
+        where = "in the same line" if same else f"in line {began.line}"
         outcome = "the result depends on which comes first."
         if access.op == "load":
             outcome = "the read may see the old value or the new one."
@@ -192,6 +193,8 @@ class RacesInGlobalMemory:
             at.function,
             access.site,
             other_line=began.line,
+            other_function=began.function,
+            other_file=began.file,
         )
 
     def pass_grid_barrier(self):

@@ -258,7 +258,8 @@ class SharedRaces:
         at = [machine.sites[a.site] for a in (earlier, later)]
         verb = {"load": "reads", "store": "writes", "atomic": "updates"}
         what = f"{thread_name(who)} {verb[earlier.op]} {place(later.name, element)} in line {at[0].line}"
-        then = "in the same line" if at[0].line == at[1].line else f"in line {at[1].line}"
+        same = (at[0].file, at[0].line) == (at[1].file, at[1].line)
+        then = "in the same line" if same else f"in line {at[1].line}"
         lack = "no barrier between them"
         if first // 32 == second // 32:
             lack = "neither a barrier nor a syncwarp between them"
@@ -279,6 +280,8 @@ class SharedRaces:
             function=at[1].function,
             site=later.site,
             other_line=at[0].line,
+            other_function=at[0].function,
+            other_file=at[0].file,
         )
 
 

@@ -97,7 +97,7 @@ def _check_findings(trial: AheadTrial) -> None:
     where = (
         trial.line(finding)
         if finding.function == trial.kernel.py_func.__name__
-        else _calls(trial, "read_step")
+        else _calls(trial, finding.function)
     )
     raise Refused(f"{said} {finding.message}".strip(), f"{where}. {trial.about}.")
 
