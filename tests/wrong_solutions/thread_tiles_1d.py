@@ -46,6 +46,15 @@ def _store_only(row: str) -> str:
     )
 
 
+def _store_by_thread(rows: str) -> str:
+    """The end of the kernel with one guard for all rows of a thread."""
+    stored = STORED.replace("C[row,", "C[row + i,")
+    return (
+        f"row, col = row0 + ty * TM, col0 + tx\n        {GUARD.replace('row < m', rows)}\n"
+        f"            for i in range(TM):\n                {stored}\n"
+    )
+
+
 def _in_steps(p: str, outer: str = "range(0, BK, 2)") -> str:
     """The products in two loops, with this p in the inner one."""
     return f"""for q in {outer}:
@@ -154,6 +163,24 @@ WRONG["thread_columns"] = altered(
         ),
         "one_result_after_the_other": ("whole loop over k runs again", (FROM_ZEROS_ON, ONE_BY_ONE)),
         "no_guard": ("There is no guard", (GUARD, "if True:")),
+        "guard_of_the_first_row": (
+            "tests only the first of a thread's TM rows",
+            (STORE, _store_by_thread("row < m")),
+        ),
+        "guard_of_the_whole_thread": (
+            "drops whole threads",
+            (STORE, _store_by_thread("row + TM <= m")),
+        ),
+        "guard_one_row_too_far": ("`<=` in place of `row < m`", (GUARD, GUARD.replace("<", "<=", 1))),
+        "last_row_guarded_away": ("keeps the last row out", (GUARD, GUARD.replace("m", "m - 1", 1))),
+        "steps_counted_twice": (
+            "`q` goes on by 2 already",
+            (PRODUCTS, _in_steps("q * 2 + s")),
+        ),
+        "steps_that_do_not_divide": (
+            "must be a multiple of 3",
+            (PRODUCTS, _in_steps("q + s", "range(0, BK, 3)").replace("range(2)", "range(3)")),
+        ),
         "only_rows_guarded": ("Only the rows are guarded", (GUARD, "if row < m:")),
         "a_third_barrier": ("More than 2 barriers", (PRODUCTS, f"{PRODUCTS}            {WAIT}\n")),
         "no_second_barrier": ("second barrier is missing", (f"{PRODUCTS}            {WAIT}", PRODUCTS)),

@@ -196,6 +196,11 @@ class Written(Part):
                 node.decorator_list = []
         super().__init__(tree, getattr(getattr(self.function, "__code__", None), "co_filename", ""))
 
+    def known(self, name: str) -> Any:
+        """Return what a name from outside the function stands for, or None where it is not known."""
+        used = inspect.getclosurevars(self.function)
+        return {**used.globals, **used.nonlocals}.get(name)
+
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names that the learner gave the arguments."""

@@ -331,7 +331,8 @@ def _accumulators(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _outside(finding: Finding, trial: GemmTrial) -> str | None:
-    return _too_short(finding, trial) or _indices(finding, trial) or _swapped(finding, trial)
+    words = _too_short, _indices, _past_the_steps, _swapped
+    return next(filter(None, (say(finding, trial) for say in words)), None)
 
 
 def _too_short(finding: Finding, trial: GemmTrial) -> str | None:
@@ -365,6 +366,34 @@ def _indices(finding: Finding, trial: GemmTrial) -> str | None:
     )
 
 
+def _past_the_steps(finding: Finding, trial: GemmTrial) -> str | None:
+    """Return the message for two loops over a tile's steps that go past its end."""
+    BK = trial.tiles.BK
+    if not _is_shared(finding, trial) or max(finding.element) < BK:
+        return None
+    for loop in trial.written.loops:
+        over = next(iter(loop.over.calls("range")), None)
+        if over is None or len(over.args) < 3 or over.at(1) == trial.own_name("k"):
+            continue
+        if finding.line not in loop.lines:
+            continue
+        q, step = loop.variable, over.at(2)
+        if any({side.text for side in product.sides} == {q, step} for product in loop.operations("*")):
+            return (
+                f"`{q}` goes on by {step} already: in `{over.text}` it is the step at which the inner loop "
+                f"begins. Add the inner loop's variable to `{q}` itself, without `* {step}`. "
+                f"{finding.message}"
+            )
+        size = over.args[2].number or trial.written.known(step)
+        if isinstance(size, int) and size and BK % size:
+            here = f", here {size}" if step != str(size) else ""
+            return (
+                f"The two loops go past the tile's last step: BK, here {BK}, must be a multiple of "
+                f"{step}{here}. {finding.message}"
+            )
+    return None
+
+
 def _swapped(finding: Finding, trial: GemmTrial) -> str | None:
     """Return the message for a row of the tile of A made from tx, where ty was meant."""
     (tx, ty, _), TM = finding.threads[0], trial.tiles.TM
@@ -387,6 +416,40 @@ def _before_numbers(trials: Sequence[GemmTrial]) -> None:
     _check_tiles_read(trials)
     if not trials[0].right:
         _check_rows_stored(trials[0])
+    _check_guard_of_each_row(trials[0])
+
+
+def _check_guard_of_each_row(trial: GemmTrial) -> None:
+    """Refuse a guard that lets all rows of a thread through or none, where C ends between them.
+
+    C ends two rows after the start of a thread's rows, and below it the array goes on for a block.
+    """
+    t = trial.tiles
+    m = 2 * t.BM + 2
+    tried = try_on(trial.kernel, trial.geometry, Problem(m, t.BN, t.BK, padding=1, spare_rows=t.BM), tiles=t)
+    row, col = np.ogrid[: tried.stored.shape[0], : tried.stored.shape[1]]
+    begun = m - 2  # the first row of the last thread that has any in C
+    for end, first, message in (
+        (
+            begun + t.TM,
+            m,
+            "The guard tests only the first of a thread's TM rows, and where that one lies in C, all of them "
+            "are stored.",
+        ),
+        (
+            begun,
+            begun,
+            "The guard drops whole threads: where the last of a thread's TM rows lies below C, none of them "
+            "is stored.",
+        ),
+    ):
+        if (tried.stored == ((row < end) & (col < t.BN))).all():
+            what = "too many" if first == m else "left out"
+            raise Refused(
+                f"{message} Test each row, in the loop over `i`: `row0 + ty * TM + i < m`.",
+                f"First element {what}: `C[{first}, 0]`, of {tried.geometry.owner(first, 0)}. C has {m} rows "
+                f"and {t.BN} columns here.",
+            )
 
 
 def _check_rows_stored(trial: GemmTrial) -> None:
