@@ -403,6 +403,7 @@ WRONG["in_registers"] = altered(
             (IS_COLUMN, IS_COLUMN.replace("< n", "<= n")),
         ),
         "adds_only_the_last": ("of the last step alone", ("acc[i] += xp", "acc[i] = xp")),
+        "neighbouring_columns": ("columns are 32 apart, `first + 32 * i`, and", ("32 * i", "i")),
         "neighbours_r_apart": (
             "no longer coalesced",
             ("cuda.blockIdx.x * 32 * R + cuda.threadIdx.x", "(cuda.blockIdx.x * 32 + cuda.threadIdx.x) * R"),

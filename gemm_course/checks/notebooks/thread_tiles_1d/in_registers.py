@@ -142,6 +142,11 @@ def _words(finding: Finding, trial: Trial) -> str:
             f"`{finding.array}` is in shared memory, so all threads of the block have the same one. Results "
             f"are a thread's own: `{finding.array} = cuda.local.array(R, float32)`. {finding.message}"
         )
+    if finding.kind == "global_race" and len(set(finding.threads)) > 1:
+        return (
+            "Two lanes have the same column. A thread's columns are 32 apart, `first + 32 * i`, and those "
+            f"between belong to the other lanes of its warp. {finding.message}"
+        )
     if finding.kind == "out_of_bounds":
         return (
             "Only columns below n exist, and without the shorter loop they need a guard of their own: "
