@@ -315,6 +315,53 @@ AHEAD = altered(
         ),
         "reads_twice": ("operands of", (READ, READ + READ)),
         "no_last_wait": ("no `cp_async_wait(0)`", ("        cp_async_wait(0)\n", "")),
+        "waits_again_for_all": (
+            "waits for every tile that was asked for",
+            (ASK, ASK + "            cp_async_wait(0)\n"),
+        ),
+        "commits_again": ("`fetch` commits already", (ASK, ASK + "            cp_async_commit()\n")),
+        "waits_in_every_step": (
+            "every step waits",
+            (
+                "                if p == BK - 1:\n",
+                "                cp_async_wait(IN_FLIGHT)\n                if p == BK - 1:\n",
+            ),
+        ),
+        "no_first_wait": (
+            "Before the loop nobody waits",
+            (FIRST, FIRST.replace("        cp_async_wait(IN_FLIGHT)\n", "")),
+        ),
+        "no_first_barrier": (
+            "Before the loop a barrier is missing",
+            (FIRST, FIRST.replace("        cuda.syncthreads()\n", "")),
+        ),
+        "nobody_asks": ("nobody asks for another tile", (ASK, "")),
+        "asks_for_the_tile_of_now": ("tile `t` is asked for", (ASK, ASK.replace("B, t + SLOTS - 1", "B, t"))),
+        "asks_for_one_further": (
+            "tile `t + SLOTS` is asked for",
+            (ASK, ASK.replace("B, t + SLOTS - 1", "B, t + SLOTS")),
+        ),
+        "starts_anew": (
+            "Only the last tile counts",
+            (
+                ASK,
+                ASK + "            for i in range(4):\n"
+                "                for j in range(4):\n                    acc[i, j] = 0\n",
+            ),
+        ),
+        "asks_only_inside": (
+            "behind the last tile a slot is read",
+            (
+                ASK,
+                "            if t + SLOTS - 1 < (k + BK - 1) // BK:\n    "
+                + ASK
+                + "            else:\n                cp_async_commit()\n",
+            ),
+        ),
+        "fills_another_slot": (
+            "Which slot does `fetch` fill",
+            (ASK, ASK.replace("(t + SLOTS - 1) % SLOTS", "(t + 1) % SLOTS")),
+        ),
         "nothing_added": ("Nothing is added", (ADD, "")),
         "k_rounded_down": ("The last tile is missing", ("(k + BK - 1) // BK", "k // BK")),
         "in_float64": (

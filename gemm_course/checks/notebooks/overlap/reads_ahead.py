@@ -1,11 +1,22 @@
 """Checks ``reads_ahead``: a ring whose operands are read a step before they are multiplied."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, call, exercise, factory_of, kernel_of, nothing_yet
+from gemm_course.checks.core import (
+    Branch,
+    Call,
+    Loop,
+    Refused,
+    call,
+    exercise,
+    factory_of,
+    kernel_of,
+    nothing_yet,
+)
 from gemm_course.checks.engines.lessons import no_float64
 from gemm_course.checks.engines.rings import TileLoop, check_constants
 from gemm_course.checks.engines.trial import Trial, try_kernel
@@ -110,12 +121,8 @@ def _calls(trial: AheadTrial, name: str) -> str:
 def _of_finding(trial: AheadTrial, finding: Finding) -> str:
     if finding.kind not in ("shared_race", "async_read_too_early", "uninitialised_read"):
         return ""
-    loops = trial.written.loops
-    in_loops = {line for loop in loops for line in loop.lines}
-    lines = {
-        name: [each.line for each in trial.written.calls(name) if each.line in in_loops]
-        for name in ("cp_async_wait", "syncthreads", "fetch", "read_step")
-    }
+    inside = TileLoop(trial)
+    lines = {name: inside.lines(name) for name in ("cp_async_wait", "syncthreads", "fetch", "read_step")}
     waits, barriers = lines["cp_async_wait"], lines["syncthreads"]
     if finding.kind == "uninitialised_read" and finding.array not in set(trial.accesses("load")["array"]):
         return "A set of operands is multiplied before anything was read into it."
@@ -133,16 +140,49 @@ def _of_finding(trial: AheadTrial, finding: Finding) -> str:
             "The first step of the next tile is read before the wait and the barrier. They come first, at "
             "p = BK - 1, where the read goes to the next slot."
         )
+    if finding.kind == "uninitialised_read" and trial.close(trial.product(range(trial.shape[2]))).all():
+        return (
+            "The numbers are right, but behind the last tile a slot is read that nobody has filled. Ask in "
+            "every turn: beyond k, `fetch` brings zeros."
+        )
+    before = [call for call in trial.written.calls() if call.line < inside.loop.line]
+    for name, missing in BEFORE_THE_LOOP.items():
+        if not any(call.name.endswith(name) for call in before):
+            return missing
     if trial.close(trial.product(_from_the_old_slot(trial))).all():
         return OLD_SLOT
-    if lines["fetch"] and finding.kind == "shared_race":
+    if not lines["fetch"]:
+        return "In the loop nobody asks for another tile."
+    if _asks_before_the_barrier(trial, barriers):
         return (
             "A slot is filled while somebody may still read it. At the barrier everybody has read the last "
             "step of the old tile: ask behind it, and for the slot that was left."
         )
-    return ""
+    return "Which slot does `fetch` fill, with which tile, and who may still be reading that slot?"
 
 
+def _asks_before_the_barrier(trial: AheadTrial, barriers: list[int]) -> bool:
+    """Tell whether a step asks for a tile before the barrier of that step."""
+    asks = [each.line for loop in _steps(trial) for each in loop.calls("fetch")]
+    return any(line < barrier for line in asks for barrier in barriers)
+
+
+def _steps(trial: AheadTrial) -> list[Loop]:
+    """Return the loops over steps: those inside of the loop over tiles."""
+    tiles = max(trial.written.loops, key=lambda loop: len(loop.lines), default=None)
+    return [loop for loop in tiles.loops if loop != tiles] if tiles else []
+
+
+BEFORE_THE_LOOP = {
+    "cp_async_wait": (
+        "Before the loop nobody waits: the very first operands are read before tile 0 has come. It takes a "
+        "wait and a barrier there too."
+    ),
+    "syncthreads": (
+        "Before the loop a barrier is missing: tile 0 is made of everybody's copies, and each thread waits "
+        "for its own only."
+    ),
+}
 OLD_SLOT = (
     "Step 0 of each tile but the first comes from the old slot. The step after p = BK - 1 lies in the *next* "
     "slot."
@@ -183,12 +223,33 @@ def _check_numbers(trial: AheadTrial) -> None:
         ),
         ("The last tile is missing.", range((tiles - 1) * BK)),
         ("The last step is missing.", range(k - 1)),
+        ("Only the last tile counts: `acc` is set to 0 for each tile.", range((tiles - 1) * BK, k)),
+        *_other_tiles(trial),
     ):
         if trial.close(trial.product(steps)).all():
             raise Refused(message, where)
     raise Refused(
-        "The numbers are wrong. Which step's operands lie in which set when they are multiplied?", where
+        "The numbers are wrong. Which tile lies in which slot, and which step's operands in which set, when "
+        "they are multiplied?",
+        where,
     )
+
+
+def _other_tiles(trial: AheadTrial) -> Iterator[tuple[str, list[int]]]:
+    """Yield (message, steps) for the tiles that people ask for in the loop in place of the right one."""
+    BK, first = trial.BK, trial.SLOTS - 1
+    for asked, tile in (
+        ("t", lambda t: t),
+        ("t + 1", lambda t: t + 1),
+        ("t + SLOTS", lambda t: t + first + 1),
+    ):
+        held = [each if each < first else tile(each - first) for each in range(trial.tiles)]
+        if held != list(range(trial.tiles)):
+            steps = [each * BK + p for each in held for p in range(BK)]
+            yield (
+                f"In the loop tile `{asked}` is asked for. It is tile `t + SLOTS - 1` that nobody has yet.",
+                steps,
+            )
 
 
 # ---- right numbers, but ------------------------------------------------------------------------------------
@@ -215,14 +276,49 @@ def _check_reads(trial: AheadTrial) -> None:
 
 
 def _check_in_flight(trial: AheadTrial) -> None:
-    pending = [given for given in TileLoop(trial).pending if given is not None]
-    if pending and max(pending) < trial.SLOTS - 2:
+    """Refuse what leaves fewer tiles under way than the slots have room for."""
+    loop = TileLoop(trial)
+    turns = {name for each in trial.written.loops for name in each.names_set} - _counts_of(_steps(trial))
+    commits = loop.loop.calls("cp_async_commit")
+    if any(not _guards(loop.loop, commit) for commit in commits):
         raise Refused(
-            f"The numbers are right, but with {trial.SLOTS} slots SLOTS - 2 later tiles may still be under "
-            "way when the next one is needed, and yours waits for more. The ring is no better than a shorter "
-            "one.",
-            f"{trial.about}.",
+            "The numbers are right, but `fetch` commits already. With your `cp_async_commit` each tile is "
+            "two groups, so the wait lets half as many tiles be under way.",
+            f"{commits[0].where}. {trial.about}.",
         )
+    for wait, given in zip(loop.loop.calls("cp_async_wait"), loop.pending, strict=False):
+        guards = _guards(loop.loop, wait)
+        # At the end, where fewer tiles are under way, one may wait for more.
+        late = any(guard.test.names & turns for guard in guards)
+        if wait.at(0) == "0" and trial.SLOTS > 2 and not late:
+            raise Refused(
+                "The numbers are right, but `cp_async_wait(0)` in the loop waits for every tile that was "
+                "asked for, the newest too: no copy is under way while you multiply. SLOTS - 2 of them need "
+                "not be there yet.",
+                f"{wait.where}. {trial.about}.",
+            )
+        if given is not None and given < trial.SLOTS - 2 and not late:
+            raise Refused(
+                f"The numbers are right, but with {trial.SLOTS} slots SLOTS - 2 later tiles may still be "
+                "under way when the next one is needed, and yours waits for more. The ring is no better than "
+                "a shorter one.",
+                f"{wait.where}. {trial.about}.",
+            )
+        if not guards and any(wait in steps.calls() for steps in _steps(trial)):
+            raise Refused(
+                "The numbers are right, but every step waits. One wait per tile is enough, at p = BK - 1: "
+                "before it, the next tile has that much longer to come.",
+                f"{wait.where}. {trial.about}.",
+            )
+
+
+def _counts_of(loops: list[Loop]) -> set[str]:
+    return {loop.variable for loop in loops}
+
+
+def _guards(loop: Loop, call: Call) -> list[Branch]:
+    """Return the branches of a loop that a call stands in."""
+    return [branch for branch in loop.branches if call in branch.calls()]
 
 
 def _check_loads(trial: AheadTrial) -> None:
