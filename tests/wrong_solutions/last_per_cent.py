@@ -34,7 +34,18 @@ WRAP = "            if slot == slots:\n                slot, parity = 0, parity 
 ONLY_SLOT = "            if slot == slots:\n                slot = 0\n"
 GIVEN_BACK = "            give_back(empty, slot)\n            slot += 1\n"
 ORDER = "order(full, slot, As, Bs, A, B, tile // tile_cols, tile % tile_cols, step)\n            slot += 1\n"
+TAKEN = "            mbarrier_wait(full, slot, parity)\n            multiply(acc, slot, As, Bs)\n"
 STORE_TILE = "store(C, acc, tile // tile_cols, tile % tile_cols)"
+ONE_TILE = (
+    f"        clear(acc)\n        for _ in range(steps):\n{TAKEN}{GIVEN_BACK}{WRAP}        {STORE_TILE}\n"
+)
+
+
+def dedented(lines: str) -> str:
+    """Return lines with a level of indentation less."""
+    return "".join(line.removeprefix("    ") for line in lines.splitlines(keepends=True))
+
+
 RING_GOES_ON = altered(
     "ring_goes_on",
     {
@@ -66,7 +77,7 @@ RING_GOES_ON = altered(
             (NEXT, "        tile += 1\n"),
         ),
         "one_tile_too_many": (
-            "A tile is computed that C does not have",
+            "ordered or stored that is not there",
             ("while tile < tiles:", "while tile <= tiles:"),
         ),
         "last_tile_forgotten": (
@@ -80,6 +91,35 @@ RING_GOES_ON = altered(
         "tile_swapped_in_order": (
             "swapped in `order`",
             ("B, tile // tile_cols, tile % tile_cols, step", "B, tile % tile_cols, tile // tile_cols, step"),
+        ),
+        "strides_by_threads": (
+            "a block goes on by `cuda.blockDim.x`",
+            (NEXT, "        tile += cuda.blockDim.x\n"),
+        ),
+        "consume_takes_one": (
+            "`consume` still computes one tile",
+            (f"    while tile < tiles:\n{ONE_TILE}{NEXT}", dedented(ONE_TILE)),
+        ),
+        "stores_the_next_tile": (
+            "`store` comes behind the line that moves on",
+            (f"        {STORE_TILE}\n{NEXT}", f"{NEXT}        {STORE_TILE}\n"),
+        ),
+        "stored_in_every_step": (
+            "tiles are stored more than once",
+            (GIVEN_BACK, GIVEN_BACK + f"            {STORE_TILE}\n"),
+        ),
+        "produce_stays": ("`produce` never moves on", (ORDER + WRAP + NEXT, ORDER + WRAP)),
+        "never_cleared": ("Nobody calls `clear(acc)`", ("        clear(acc)\n", "")),
+        "a_barrier_per_tile": (
+            "the whole block meets at a barrier",
+            (NEXT, "        cuda.syncthreads()\n" + NEXT),
+        ),
+        "producer_waits_at_the_end": (
+            "at the end of a tile the producer waits",
+            (
+                ORDER + WRAP + NEXT,
+                ORDER + WRAP + "        mbarrier_wait(empty, slot, parity ^ 1)\n" + NEXT,
+            ),
         ),
         "first_tile_again": (
             "which tile does each of them compute",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, Written, device_function_of, exercise, nothing_yet
+from gemm_course.checks.core import Loop, Refused, Written, device_function_of, exercise, nothing_yet
 from gemm_course.checks.engines.trial import Trial, try_kernel
 from gemm_course.checks.kits.staying_blocks import staying_blocks
 from lockstep import Finding
@@ -82,35 +82,77 @@ def _try(roles: dict[str, Any], SLOTS: int, blocks: int, m: int, n: int, k: int)
             raise
         raise Refused(f"{_why_it_stands(roles)} {refused.message}".strip(), f"{about}.") from None
     exact = A.astype(float) @ B
-    _check_begun(trial, blocks, tiles)
+    _check_begun(trial, roles, blocks, tiles)
     if trial.report.errors:
         finding = trial.report.errors[0]
         raise Refused(f"{_why_it_is_found(finding, roles)} {finding.message}".strip(), f"{about}.")
     _check_numbers(trial, roles, exact, blocks, tile_cols)
+    _check_nobody_stops(roles)
 
 
-def _check_begun(trial: Trial, blocks: int, tiles: int) -> None:
+def _check_begun(trial: Trial, roles: dict[str, Any], blocks: int, tiles: int) -> None:
     """Raise NothingYet for the roles as they are handed out: each block computes its first tile."""
+    if any(_loops_over_tiles(Written(role)) for role in roles.values()):
+        return
     stored = {(row // SIDE, col // SIDE) for row, col in np.argwhere(trial.touched("C"))}
     if len(stored) == blocks < tiles and trial.lanes("store", "C") == blocks * SIDE * SIDE:
         raise nothing_yet()
 
 
+def _loops_over_tiles(written: Written) -> bool:
+    """Tell whether there is a loop around the loop over steps, or one loop over all steps of all tiles."""
+    return any(len(loop.loops) > 1 for loop in written.loops) or "gridDim" in written.text
+
+
 def _why_it_is_found(finding: Finding, roles: dict[str, Any]) -> str:
+    consume = Written(roles["consume"])
+    if finding.kind == "uninitialised_read" and not consume.calls("clear"):
+        return "Nobody calls `clear(acc)`: a tile's sums begin with whatever is in the registers."
     if finding.kind == "global_race":
         return (
             "Two blocks compute the same tile. A block begins with tile `cuda.blockIdx.x` and goes on by "
             "`cuda.gridDim.x`."
         )
     if finding.kind == "out_of_bounds":
-        return "A tile is computed that C does not have: `while tile < tiles`, row `tile // tile_cols`."
+        if _stores_the_next(consume):
+            return "`store` comes behind the line that moves on to the next tile, and gets that tile's place."
+        return (
+            "A tile is ordered or stored that is not there: `while tile < tiles`, row `tile // tile_cols`, "
+            "column `tile % tile_cols`."
+        )
     return _why_it_stands(roles)
+
+
+def _check_nobody_stops(roles: dict[str, Any]) -> None:
+    """Refuse a producer that cannot run ahead into the next tile."""
+    written = {name: Written(role) for name, role in roles.items()}
+    for name, role in written.items():
+        if barriers := role.calls("syncthreads"):
+            raise Refused(
+                f"C is right, but in `{name}` the whole block meets at a barrier: so the producer cannot ask "
+                "for the next tile while this one is stored. The ring's own barriers are enough.",
+                barriers[0].where,
+            )
+    produce = written["produce"]
+    inner = [loop for loop in produce.loops if len(loop.loops) == 1]
+    waits = [
+        wait for wait in produce.calls("mbarrier_wait") if not any(wait in loop.calls() for loop in inner)
+    ]
+    if waits and any(len(loop.loops) > 1 for loop in produce.loops):
+        raise Refused(
+            "C is right, but at the end of a tile the producer waits until its slots are empty. Go on: the "
+            "next step's own wait for `empty` is enough.",
+            waits[0].where,
+        )
 
 
 # ---- why the roles do not agree ----------------------------------------------------------------------------
 
 
 def _why_it_stands(roles: dict[str, Any]) -> str:
+    single = [name for name, role in roles.items() if not _loops_over_tiles(Written(role))]
+    if len(single) == 1:
+        return f"`{single[0]}` still computes one tile: it needs the loop over tiles as well."
     again = [name for name, role in roles.items() if _starts_again(Written(role))]
     if len(again) == 2:
         return (
@@ -132,10 +174,12 @@ def _why_it_stands(roles: dict[str, Any]) -> str:
                 "it where `slot` goes back to 0, and only there."
             )
     walks = [_walk(Written(role)) for role in roles.values()]
+    if stays := [name for name, walk in zip(roles, walks, strict=True) if not walk]:
+        return f"`{stays[0]}` never moves on to another tile: `tile += cuda.gridDim.x` ends the loop's body."
     if walks[0] != walks[1]:
         return (
-            f"The two roles take different tiles: `produce` goes by `{walks[0] or '?'}`, `consume` by "
-            f"`{walks[1] or '?'}`. Both must take `cuda.blockIdx.x`, then every `cuda.gridDim.x`-th."
+            f"The two roles take different tiles: `produce` goes by `{walks[0]}`, `consume` by "
+            f"`{walks[1]}`. Both must take `cuda.blockIdx.x`, then every `cuda.gridDim.x`-th."
         )
     return ""
 
@@ -167,11 +211,32 @@ def _set_per_tile(written: Written) -> Iterator[tuple[str, Any]]:
 
 
 def _walk(written: Written) -> str:
-    """Return by what the outer loop moves its tile on, as text."""
+    """Return by what the loop over tiles moves on, as text, "" if by nothing."""
     outer = max(written.loops, key=lambda loop: len(loop.lines), default=None)
-    found = re.findall(r"\w+ \+= (cuda\.gridDim\.x|\d+)", outer.text) if outer else []
-    of_tiles = [each for each in found if each.startswith("cuda")] or found[-1:]
-    return of_tiles[0] if of_tiles else (outer.over.text if outer and outer.variable else "")
+    if outer is None:
+        return ""
+    found = re.findall(r"(\w+) \+= ([\w.]+)", outer.text)
+    of_tiles = [by for name, by in found if not outer.variable and name in outer.over.names] or [
+        by for _, by in found if by.startswith("cuda")
+    ]
+    return of_tiles[0] if of_tiles else (outer.over.text if outer.variable else _moved_otherwise(outer))
+
+
+def _moved_otherwise(loop: Loop) -> str:
+    """Return another value that the variable of a `while` is given in its loop, as text."""
+    given = [value for target, value in loop.assignments if target.text in loop.over.names]
+    return given[0].text if given else ""
+
+
+def _stores_the_next(written: Written) -> bool:
+    """Tell whether the results are stored below the line that moves the tile on."""
+    stores = [call.line for call in written.calls("store")]
+    moves = [target.line for target in written.updated if target.text in _tile_names(written)]
+    return bool(stores and moves) and max(stores) > max(moves)
+
+
+def _tile_names(written: Written) -> set[str]:
+    return {target.text for target, value in written.assignments if "cuda.blockIdx.x" in value.texts}
 
 
 # ---- what came out -----------------------------------------------------------------------------------------
@@ -183,7 +248,8 @@ def _check_numbers(trial: Trial, roles, exact: np.ndarray, blocks: int, tile_col
     if not wrong.any():
         if trial.lanes("store", "C") > C.size:
             raise Refused(
-                "C is right, but some tiles are computed more than once: each belongs to one block.",
+                "C is right, but tiles are stored more than once. Each belongs to one block, which stores it "
+                "once, behind its last step.",
                 f"{trial.about}.",
             )
         return
@@ -191,8 +257,10 @@ def _check_numbers(trial: Trial, roles, exact: np.ndarray, blocks: int, tile_col
     if (why := _why_it_stands(roles)) and not np.isnan(C).any():
         raise Refused(why, where)
     if np.isnan(C).any():
+        walk = _walk(Written(roles["consume"]))
+        how = f": a block goes on by `{walk}`" if walk and "gridDim" not in walk else ""
         raise Refused(
-            "Some tiles are never stored. A block goes on with every `cuda.gridDim.x`-th tile, as long as "
+            f"Some tiles are never stored{how}. A block takes every `cuda.gridDim.x`-th tile, as long as "
             "`tile < tiles`.",
             where,
         )
