@@ -66,46 +66,12 @@ ROAD = (
         ("four_at_once", "transposing_scatter", "scatter_padding", "ragged_fours", "both_switches"),
     ),
     Notebook("warp_tiles", ("warp_wavefronts", "runs_of_four", "stencil", "stencil_limit")),
-    Notebook(
-        "tensor_cores",
-        (
-            "warp_product",
-            "fragments_once",
-            "ragged_product",
-            "padded_c",
-            "padding_wavefronts",
-            "several_warps",
-        ),
-    ),
-    Notebook(
-        "overlap",
-        (
-            "two_slots",
-            "ring_places",
-            "any_ring",
-            "ring_suspects",
-            "reads_ahead",
-            "shared_walk",
-            "grouped_tile",
-        ),
-    ),
-    Notebook(
-        "mma_sync",
-        (
-            "accumulator_owner",
-            "by_hand",
-            "swizzle",
-            "swizzle_any",
-            "ring_and_swizzle",
-            "fragment_registers",
-            "product_clocks",
-        ),
-    ),
-    Notebook("hopper", ("parities", "expected_bytes", "producer", "consumer", "standstill", "handed_over")),
-    Notebook(
-        "last_per_cent",
-        ("last_wave", "ring_goes_on", "best_width", "last_arrival", "stream_k_parts", "fused_epilogue"),
-    ),
+    Notebook("overlap", ("two_slots", "ring_places", "any_ring", "ring_suspects", "reads_ahead")),
+    Notebook("tensor_cores", ("warp_product", "fragments_once", "padding_wavefronts", "several_warps")),
+    Notebook("mma_sync", ("accumulator_owner", "by_hand", "swizzle", "ring_and_swizzle", "product_clocks")),
+    Notebook("hopper", ("parities", "expected_bytes", "producer", "consumer")),
+    Notebook("last_per_cent", ("last_wave", "ring_goes_on", "best_width", "last_arrival", "stream_k_parts")),
+    Notebook("own_kernel", ("fused_epilogue",)),
 )
 SIDE_TRIPS = (
     Notebook("roofline", ("roof",), beside="welcome"),
@@ -115,6 +81,11 @@ SIDE_TRIPS = (
     Notebook("kernel5", ("coalesced_b", "no_conflicts"), beside="thread_tiles_2d"),
     Notebook("one_read_too_many", ("stray_read",), beside="vectorized_access"),
     Notebook("warp_loops", ("owner_map", "legal_tiles"), beside="warp_tiles"),
+    Notebook("walks_and_groups", ("shared_walk", "grouped_tile"), beside="overlap"),
+    Notebook("fp16_in_use", ("ragged_product",), beside="tensor_cores"),
+    Notebook("reading_mma_sync", ("swizzle_any", "fragment_registers"), beside="mma_sync"),
+    Notebook("how_far_it_gets", ("standstill", "handed_over"), beside="hopper"),
+    Notebook("ten_shapes", (), beside="last_per_cent"),
 )
 NOTEBOOKS = (*ROAD, *SIDE_TRIPS)
 # The names of all exercises, first those of the road.
