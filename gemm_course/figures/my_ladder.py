@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
@@ -29,7 +30,8 @@ class Place:
     ``stage`` names the ladder's kernel, and ``recorded`` is its speed. ``most`` bounds the learner's kernel
     as it is written. ``own`` is the learner's speed, on the GPU that ``gpu`` names. ``written`` and
     ``measured`` are wavefronts per multiply-add of a warp: of the learner's kernel, and of the ladder's.
-    Without the first, ``why_not_counted`` says why.
+    Without the first, ``why_not_counted`` says why. ``part_of`` says what the learner wrote a part of, where
+    it is no whole kernel and has none of these figures.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Place:
     written: float | None = None
     measured: float | None = None
     why_not_counted: str = ""
+    part_of: str = ""
 
 
 def my_ladder(places: Sequence[Place], gpu: str, notes: Sequence[str]) -> Picture:
@@ -50,10 +53,11 @@ def my_ladder(places: Sequence[Place], gpu: str, notes: Sequence[str]) -> Pictur
     passed = sum(place.passed for place in places)
     drawing = Drawing(f"My ladder: {passed or 'none'} of {len(places)} kernels passed", _WIDE)
     y, scale = drawing.top, _Scale(places)
-    if passed:
+    if any(place.passed and not place.part_of for place in places):
         y = scale.head(drawing, _legend(drawing, places, gpu, y))
     for place in places:
-        y = _filled(drawing, place, scale, y) if place.passed else _empty(drawing, place, y)
+        draw = _empty if not place.passed else _part if place.part_of else partial(_filled, scale=scale)
+        y = draw(drawing, place, y=y)
     for note in notes:
         y += 4
         for line in wrap(note, SMALL, _RIGHT - _LEFT):
@@ -135,10 +139,24 @@ def _legend(drawing: Drawing, places: Sequence[Place], gpu: str, y: float) -> fl
     return y + 4
 
 
-def _filled(drawing: Drawing, place: Place, scale: _Scale, y: float) -> float:
-    """Draw the place of a kernel that has passed. Return the lower edge."""
+def _head(drawing: Drawing, place: Place, y: float) -> None:
     drawing.text(_LEFT, y + 16, place.name, bold=True)
     drawing.text(_RIGHT, y + 16, "✓ passed", anchor="end", fill=colours.PASSED)
+
+
+def _part(drawing: Drawing, place: Place, y: float) -> float:
+    """Draw the place of a part of a kernel that has passed. Return the lower edge."""
+    _head(drawing, place, y)
+    y += 20
+    for line in wrap(place.part_of, SMALL, _RIGHT - _LEFT):
+        drawing.text(_LEFT, y + 15, line, fill=colours.QUIET)
+        y += _LINE
+    return y + 8
+
+
+def _filled(drawing: Drawing, place: Place, scale: _Scale, y: float) -> float:
+    """Draw the place of a kernel that has passed. Return the lower edge."""
+    _head(drawing, place, y)
     scale.lane(drawing, place, y + 20)
     y, x = y + 20 + _LANE, _LEFT
     told = [(mark, f"{mark} {_digits(tflops)}") for mark, tflops in _marks(place)]
@@ -182,6 +200,8 @@ def _in_words(place: Place, gpu: str) -> str:
     bet = f"Your bet: {_digits(place.bet)} TFLOPS." if place.bet is not None else "No bet."
     if not place.passed:
         return f"{place.name}: not passed yet.{f' {bet}' if place.bet is not None else ''}"
+    if place.part_of:
+        return f"{place.name}: passed, {place.part_of}."
     told = [f"{place.name}: passed. {bet}"]
     if place.most is not None:
         told.append(f"Your kernel as written: at most {_digits(place.most)} TFLOPS, a bound and no speed.")

@@ -6,12 +6,14 @@ learner's progress. `noting.py` is what a checker calls when it has passed.
 
 from .counting import wavefronts_per_multiply_add
 from .noting import note_kernel, passed_here
-from .rung import RUNGS, Rung, rung_of
+from .rung import PARTS, RUNGS, Part, Rung, rung_of
 from .store import Kept, keep, kept, ladder_folder
 
 __all__ = [
+    "PARTS",
     "RUNGS",
     "Kept",
+    "Part",
     "Rung",
     "keep",
     "kept",

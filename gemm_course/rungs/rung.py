@@ -17,9 +17,9 @@ class Rung:
     ``notebook`` is the notebook's file name without its number. ``checker`` is the name of the checker that
     the learner's kernel passes. ``stage`` and ``tiles`` name the ladder's kernel, with the notebook's tile; a
     learner's factory takes the first of these sizes, and then ``switches``. ``reads`` is where the
-    multiply-adds get their numbers from: "global" for L1, "shared", or "" for an answer that is no whole
-    kernel and is not counted. ``block`` are the threads of a block, along x and y. ``limits`` tells whether
-    these reads are what limits the kernel.
+    multiply-adds get their numbers from: "global" for L1, "shared", or "" for an answer that is not counted.
+    ``block`` are the threads of a block, along x and y. ``limits`` tells whether these reads are what limits
+    the kernel.
     """
 
     notebook: str
@@ -42,6 +42,24 @@ class Rung:
             return answer
         sizes = list(self.tiles.values())
         return answer(*sizes[: len(signature(answer).parameters) - len(self.switches)], *self.switches)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The step of a kernel that the learner writes, small enough for the emulator, and the kernel with it.
+
+    It is no whole kernel: it has no bet, no counts and no speed of its own. ``stage`` is the ladder's kernel
+    that takes the step, or the one at which its notebook ends.
+    """
+
+    notebook: str
+    checker: str
+    stage: str
+
+    @property
+    def name(self) -> str:
+        """The notebook's number and name, such as "08 overlap"."""
+        return road.notebook(self.notebook).name.replace("_", " ")
 
 
 _WARP_WIDE = {"BM": 32, "BN": 32}
@@ -68,6 +86,14 @@ RUNGS = (
         switches=(True, True),  # FOURS and TRANSPOSED
     ),
     Rung("warp_tiles", "runs_of_four", "warp_tiled", _OF_WARPS, "shared", (256, 1), limits=False),
+)
+
+PARTS = (
+    Part("overlap", "reads_ahead", "read_ahead"),
+    Part("tensor_cores", "several_warps", "wmma"),
+    Part("mma_sync", "ring_and_swizzle", "mma_sync"),
+    Part("hopper", "consumer", "warp_specialised"),
+    Part("last_per_cent", "ring_goes_on", "overlapped_store"),
 )
 
 

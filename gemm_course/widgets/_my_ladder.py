@@ -17,7 +17,7 @@ from gemm_course.launching import run
 from gemm_course.model import shared_memory_ceiling
 from gemm_course.progress import passed
 from gemm_course.records import Place
-from gemm_course.rungs import RUNGS, Kept, Rung, keep, kept, ladder_folder, passed_here, rung_of
+from gemm_course.rungs import PARTS, RUNGS, Kept, Part, Rung, keep, kept, ladder_folder, passed_here, rung_of
 from gemm_course.rungs.store import BET, MEASURED
 from gemm_course.widgets import _gpus, _measured
 from lockstep import did_you_mean
@@ -33,7 +33,8 @@ def my_ladder(*, on: str | None = None) -> Picture:
 
     A filled place has your bet, what your kernel as written can reach at most, where its reads are the limit,
     and the recorded speed of the ladder's kernel with the notebook's tile. Below are the wavefronts that a
-    multiply-add of a warp reads: of your kernel as written, and as measured of the ladder's. With a GPU, your
+    multiply-add of a warp reads: of your kernel as written, and as measured of the ladder's. From 08 on you
+    write a part of a kernel, and its place says which of the ladder's has that part. With a GPU, your
     kernels that passed since this notebook was started are measured, which takes some seconds. ``on`` is the
     GPU of the ladder's figures, such as "rtx_3060", and the H200 without it.
 
@@ -44,7 +45,8 @@ def my_ladder(*, on: str | None = None) -> Picture:
         _measure()
     done = passed() if ladder_folder() else {}
     places = [_place(rung, kept(rung.checker), rung.checker in done, place) for rung in RUNGS]
-    return figure.my_ladder(places, place.an, _notes(places, place))
+    parts = [_part(part, part.checker in done, place) for part in PARTS]
+    return figure.my_ladder(places + parts, place.an, _notes(places, place))
 
 
 def my_bet(kernel: str, tflops: Any = None) -> None:
@@ -106,6 +108,16 @@ def _place(rung: Rung, known: Kept, passed_before: bool, on: Place) -> figure.Pl
         measured=_wavefronts_measured(rung, on),
         why_not_counted="run your check again" if rung.reads else "yours not counted",
     )
+
+
+def _part(part: Part, has_passed: bool, on: Place) -> figure.Place:
+    """Return the place of a part of a kernel, which tells no speed before it has passed."""
+    if not has_passed:
+        return figure.Place(part.name)
+    rows = records.ladder(on)
+    rows = rows[(rows["stage"] == part.stage) & (rows[["m", "n", "k"]] == SIZE).all(axis=1)]
+    reaches = "" if rows.empty else f": {rows.iloc[-1]['tflops']:.0f} TFLOPS on {on.an}"
+    return figure.Place(part.name, passed=True, stage=part.stage, part_of=f"a part of {part.stage}{reaches}")
 
 
 def _most(rung: Rung, known: Kept, on: Place) -> float | None:

@@ -8,7 +8,7 @@ import pytest
 
 from gemm_course import launching, records
 from gemm_course import widgets as see
-from gemm_course.rungs import RUNGS, keep, kept, noting, rung_of, store
+from gemm_course.rungs import PARTS, RUNGS, keep, kept, noting, rung_of, store
 from gemm_course.widgets import _my_ladder
 from tests.checks.cells import checked_cells, verdict_of
 from tests.figures.page import faults
@@ -34,7 +34,7 @@ def climb(upto: int = len(RUNGS)) -> None:
 
 def told(picture, name: str) -> str:
     """What the words say of the place with this name."""
-    ends = "|".join([*(f"{rung.name}:" for rung in RUNGS), "Wavefronts: what", "A kernel that"])
+    ends = "|".join([*(f"{rung.name}:" for rung in (*RUNGS, *PARTS)), "Wavefronts: what", "A kernel that"])
     return re.search(rf"{name}: (.*?) (?={ends})", picture.alt)[1]
 
 
@@ -45,8 +45,8 @@ def marks(picture) -> dict[str, int]:
 
 def test_the_empty_ladder_has_a_place_for_each_notebook_and_gives_nothing_away(learner):
     picture = see.my_ladder()
-    assert picture.alt.startswith("My ladder: none of 7 kernels passed. 01 naive: not passed yet.")
-    assert all(f"{rung.name}: not passed yet." in picture.alt for rung in RUNGS)
+    assert picture.alt.startswith("My ladder: none of 12 kernels passed. 01 naive: not passed yet.")
+    assert all(f"{rung.name}: not passed yet." in picture.alt for rung in (*RUNGS, *PARTS))
     assert "TFLOPS" not in picture.alt and "wavefronts" not in picture.alt.lower()
     assert 'see.my_bet("naive", tflops=...)' in picture.plain.alt
     assert marks(picture) == {"dashed": 0, "circles": 0} and not faults(picture)
@@ -95,11 +95,28 @@ def test_every_figure_of_the_ladders_kernels_is_a_record(learner):
         assert f"{reads / 4096**3 * 32:.3g} measured" in said
 
 
+def test_a_part_of_a_kernel_names_the_kernel_and_its_record_and_has_no_mark(learner):
+    climb()
+    before = marks(see.my_ladder())
+    learner.setattr(_my_ladder, "passed", lambda: {"reads_ahead": "2026-11-28T10:00:00"})
+    picture = see.my_ladder()
+    speed = records.ladder().query("stage == 'read_ahead' and m == 4096").iloc[-1].tflops
+    says = f"08 overlap: passed, a part of read_ahead: {speed:.0f} TFLOPS on an H200."
+    assert says in picture.alt
+    assert "09 tensor cores: not passed yet." in picture.alt
+    assert marks(picture) == before and not faults(picture)
+
+
+def test_a_part_of_a_kernel_takes_no_bet(learner):
+    with pytest.raises(ValueError, match="there are no bets on 'overlap'"):
+        see.my_bet("overlap", tflops=50)
+
+
 def test_counts_that_are_missing_say_what_to_do_and_old_progress_counts(learner):
     learner.setattr(_my_ladder, "passed", lambda: {"coalesced": "2026-11-21T10:00:00"})
     keep("both_switches", "counted", {"wavefronts": None})
     picture = see.my_ladder()
-    assert picture.alt.startswith("My ladder: 2 of 7")
+    assert picture.alt.startswith("My ladder: 2 of 12")
     assert "Wavefronts: run your check again, 2 measured." in told(picture, "02 coalesced")
     assert "at most" not in told(picture, "02 coalesced")
     assert "Wavefronts: run your check again, 0.312 measured." in told(picture, "06 vectorized access")
@@ -110,7 +127,7 @@ def test_without_a_ladder_nothing_is_shown_as_passed(learner):
     climb()
     learner.setattr(_my_ladder, "passed", lambda: {"coalesced": ""})
     learner.setattr(store, "in_a_learners_notebook", lambda: False)
-    assert see.my_ladder().alt.startswith("My ladder: none of 7")
+    assert see.my_ladder().alt.startswith("My ladder: none of 12")
 
 
 def test_another_gpu_without_records_shows_none(learner, tmp_path):
@@ -199,7 +216,7 @@ def test_a_kernel_that_fails_on_the_gpu_leaves_the_ladder_whole(learner, capsys)
     noting._passed["naive"] = {(128, 128): None}
     learner.setattr(_my_ladder.Rung, "kernel", lambda rung, answer: {((128, 128), (32, 32)): None})
     climb(1)
-    assert see.my_ladder().alt.startswith("My ladder: 1 of 7")
+    assert see.my_ladder().alt.startswith("My ladder: 1 of 12")
     assert capsys.readouterr().out == "Your naive was not measured here: an illegal address\n"
 
 
