@@ -127,6 +127,12 @@ def last(x):
 @cuda.jit
 def kernel(x):
     x[0] = last(x)
+
+
+@cuda.jit(device=True)
+def last_when_all_have_come(x):
+    cuda.syncthreads()
+    return last(x)
 """
 
 
@@ -158,6 +164,25 @@ def test_an_installed_package(library):
     assert (found.kind, found.function) == ("out_of_bounds", "kernel")
     assert found.line == line_with(kernel.py_func, "last(x)")
     assert "line 14 of somebodys_kernels.py, in last" in found.message
+
+
+def test_a_function_that_waits_for_other_lanes(library):
+    last = library.last_when_all_have_come
+
+    @cuda.jit
+    def kernel(turn, x):
+        while cuda.atomic.add(turn, 0, 0) != cuda.threadIdx.x:
+            pass
+        cuda.atomic.add(turn, 0, 1)
+        x[cuda.threadIdx.x] = last(x)
+        x[64] = 0
+
+    found = emulate(kernel, 1, 64, zeros(1, dtype=np.int32), zeros(64), allow="global_race").errors
+    ours = [line_with(kernel.py_func, text) for text in ("last(x)", "x[64] = 0")]
+    assert [(one.kind, one.function, one.line) for one in found] == [
+        ("out_of_bounds", "kernel", line) for line in ours
+    ]
+    assert "in last" in found[0].message and "in last" not in found[1].message
 
 
 def test_a_race_that_a_barrier_brings_to_light_is_an_error_where_it_is(library):

@@ -1,11 +1,18 @@
 """Threads that wait for others: flags, locks, grid barriers, and kernels that would hang."""
 
+import itertools
+import sys
+import threading
+
 import numpy as np
 import pytest
-from numba import cuda, float32, int32
+from numba import cuda, float32, int32, int64, uint64
 
-from lockstep import Deadlock, KernelStopped, LaunchError, emulate
+from lockstep import Deadlock, KernelRaised, KernelStopped, LaunchError, emulate
+from lockstep.intrinsics import mbarrier_arrive, mbarrier_init, mbarrier_wait
 from lockstep.machine import control
+from lockstep.values import unit
+from lockstep.waiting.scheduler import Scheduler
 from lockstep_tests.corpus import ramp, zeros
 
 FULL = 0xFFFFFFFF
@@ -549,3 +556,206 @@ def test_each_of_many_waiting_blocks_looks_a_few_times(monkeypatch):
     report = emulate(all_arrive, 60, 1, x, arrived, out)
     assert report.ok and out.tolist() == [(b + 1) % 60 for b in range(60)]
     assert report.total("requests", op="atomic") <= 10 * 60
+
+
+# ---- waiting in the middle of an expression, and in functions ----
+
+ODD, LOW, HIGH = 0xAAAAAAAA, 0x0000FFFF, 0xFFFF0000
+
+
+@cuda.jit(device=True)
+def in_turn(turn):
+    """Let the threads of a block pass one by one, so that lanes of a warp wait for each other."""
+    while cuda.atomic.add(turn, 0, 0) != cuda.threadIdx.x:
+        pass
+    cuda.atomic.add(turn, 0, 1)
+
+
+def in_lock_step_and_lane_by_lane(kernel, *args):
+    """Run a kernel, one block of 64 threads, both ways; return its (64, 8) results, which must be equal."""
+    outcomes = []
+    for one_by_one in (False, True):
+        out = integers(64, 8)
+        outcomes.append((emulate(kernel, 1, 64, integers(1), one_by_one, out, *map(np.copy, args)), out))
+    (together, expected), (apart, found) = outcomes
+    assert not together.errors and not apart.errors, (together.errors, apart.errors)
+    assert (found == expected).all(), (found, expected)
+    for op in ("load", "store"):
+        assert apart.total("bytes", op=op) == together.total("bytes", op=op)
+    return found
+
+
+def test_a_call_that_waits_may_stand_anywhere_in_an_expression():
+    @cuda.jit
+    def kernel(turn, one_by_one, out, some):
+        i = cuda.threadIdx.x
+        lane = i % 32
+        if one_by_one:
+            in_turn(turn)
+        out[i, 0] = some[i] < 64 and cuda.syncthreads_count(int32(i < 10)) == 10
+        out[i, 1] = some[i] > 64 or cuda.shfl_sync(FULL, i, 3) == i - lane + 3
+        out[i, 2] = cuda.shfl_sync(LOW, i, 3) if lane < 16 else cuda.shfl_sync(HIGH, i, 20)
+        out[i, 3] = (lane % 2) and cuda.shfl_sync(ODD, i, 5)
+        out[i, 4] = 0 <= cuda.shfl_sync(FULL, i, 1) < cuda.syncthreads_count(int32(i < 40))
+        out[i, 5] = 0 <= cuda.shfl_sync(FULL, i, 1) <= cuda.syncthreads_count(1) < some[i] + 65
+        out[i, 6] = 1000
+        out[i, 6] -= cuda.shfl_sync(FULL, i, 2) if some[i] < 64 and cuda.any_sync(FULL, i == 40) else 7
+
+    i = np.arange(64)
+    lane, warp = i % 32, i - i % 32
+    found = in_lock_step_and_lane_by_lane(kernel, i.astype(np.int32))
+    assert found[:, 0].all() and found[:, 1].all() and found[:, 4].all() and found[:, 5].all()
+    assert (found[:, 2] == warp + np.where(lane < 16, 3, 20)).all()
+    assert (found[:, 3] == np.where(lane % 2, warp + 5, 0)).all()
+    assert (found[:, 6] == 1000 - np.where(warp, warp + 2, 7)).all()
+
+
+def test_a_field_is_changed_by_a_value_that_is_waited_for():
+    @cuda.jit
+    def kernel(turn, one_by_one, out, records):
+        i = cuda.threadIdx.x
+        if one_by_one:
+            in_turn(turn)
+        records[i].x *= cuda.shfl_sync(FULL, i, 2) if records[i].x > 2 else cuda.syncthreads_count(1)
+        out[i, 0] = records[i].x
+
+    records = np.zeros(64, [("x", np.int32), ("y", np.float32)])
+    records["x"] = 3
+    found = in_lock_step_and_lane_by_lane(kernel, records)
+    assert (found[:, 0] == np.where(np.arange(64) < 32, 6, 102)).all()
+
+
+def test_a_function_waits_at_each_depth_of_its_calls():
+    @cuda.jit(device=True)
+    def deep(i, levels):
+        if levels > 0:
+            return deep(i, levels - 1) + cuda.shfl_sync(FULL, i, 1)
+        return int64(cuda.syncthreads_count(int32(i < 5)))
+
+    @cuda.jit("uint8(int32)", device=True)
+    def cast(i):
+        return cuda.syncthreads_count(int32(i < 7)) + 250
+
+    @cuda.jit
+    def kernel(turn, one_by_one, out, levels):
+        i = cuda.threadIdx.x
+        if one_by_one:
+            in_turn(turn)
+        out[i, 0] = deep(i, levels[0])
+        total = 0
+        total += cast(i) * float32(2)
+        out[i, 1] = total
+
+    found = in_lock_step_and_lane_by_lane(kernel, np.array([2], np.int64))
+    assert (found[:, 0] == np.where(np.arange(64) < 32, 5 + 2, 5 + 2 * 33)).all()
+    assert (found[:, 1] == 2).all()
+
+
+def test_half_a_warp_waits_in_an_expression():
+    @cuda.jit(device=True)
+    def waited_for(ready, x, i):
+        mbarrier_wait(ready, 0, 0)
+        return x[i]
+
+    @cuda.jit
+    def kernel(x, out):
+        ready, i = cuda.shared.array(1, uint64), cuda.threadIdx.x
+        if i == 0:
+            mbarrier_init(ready, 0, 32)
+        cuda.syncthreads()
+        if i < 32:
+            out[i] = waited_for(ready, x, i) if x[i] % 2 else -1
+        else:
+            mbarrier_arrive(ready, 0)
+
+    x, out = np.arange(32, dtype=np.int32), integers(32)
+    report = emulate(kernel, 1, 64, x, out)
+    assert not report.errors and (out == np.where(x % 2, x, -1)).all(), (report.errors, out)
+    # 32 lanes load for the condition, and 16 of them in the function.
+    assert report.total("bytes", op="load", array="x") == (32 + 16) * 4
+
+
+# ---- without threads of Python ----
+
+
+def test_no_launch_starts_a_thread_of_python(monkeypatch):
+    """A browser's Python has none."""
+
+    @cuda.jit
+    def blocks_that_meet(turn, out):
+        b = cuda.blockIdx.x
+        out[32 + b] = 7
+        cuda.cg.this_grid().sync()
+        out[b] = out[32 + (b + 1) % 32]
+
+    @cuda.jit
+    def lanes_in_turn(turn, out):
+        in_turn(turn)
+        out[cuda.threadIdx.x] = cuda.syncthreads_count(1)
+
+    @cuda.jit
+    def warps_with_an_mbarrier(turn, out):
+        ready = cuda.shared.array(1, uint64)
+        if cuda.threadIdx.x == 0:
+            mbarrier_init(ready, 0, 32)
+        cuda.syncthreads()
+        if cuda.threadIdx.x < 32:
+            mbarrier_wait(ready, 0, 0)
+            out[cuda.threadIdx.x] = 1
+        else:
+            mbarrier_arrive(ready, 0)
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    cases = (blocks_that_meet, 32, 1, 7), (lanes_in_turn, 1, 64, 64), (warps_with_an_mbarrier, 1, 64, 1)
+    for kernel, grid, block, expected in cases:
+        out = integers(64)
+        report = emulate(kernel, grid, block, integers(1), out)
+        assert not report.errors and (out[:32] == expected).all(), (report.errors, out)
+
+
+def test_the_time_in_which_other_units_run_is_not_that_of_a_loop(monkeypatch):
+    """On this clock whoever begins to run has spent a second, and nothing else takes time."""
+    now, resume = 0, Scheduler._resume
+
+    def resume_a_second_later(scheduler, chosen):
+        nonlocal now
+        now += 1
+        resume(scheduler, chosen)
+
+    @cuda.jit
+    def kernel(turn, x):
+        in_turn(turn)
+        while x[cuda.threadIdx.x] != 20:
+            x[cuda.threadIdx.x] += 1
+            cuda.syncthreads()
+
+    monkeypatch.setattr(Scheduler, "_resume", resume_a_second_later)
+    monkeypatch.setattr(unit, "thread_time", lambda: now)
+    monkeypatch.setattr(control, "perf_counter", itertools.count().__next__)
+    monkeypatch.setattr(control, "FEW_ITERATIONS", 3)
+    assert emulate(kernel, 1, 64, integers(1), integers(64), loop_seconds=0.5).ok
+    assert now > 64 * 20
+
+
+def test_an_error_in_one_unit_ends_the_others_in_the_middle_of_their_calls():
+    @cuda.jit(device=True)
+    def deep(out, levels):
+        if levels > 0:
+            return deep(out, levels - 1) + 1
+        if cuda.threadIdx.x == 63:
+            raise ValueError
+        cuda.syncthreads()
+        return levels
+
+    @cuda.jit
+    def kernel(turn, out, levels):
+        in_turn(turn)
+        out[cuda.threadIdx.x] = deep(out, levels)
+
+    limit = sys.getrecursionlimit()
+    with pytest.raises(KernelRaised):
+        emulate(kernel, 1, 64, integers(1), integers(64), np.int64(1), debug=True)
+    assert sys.getrecursionlimit() == limit

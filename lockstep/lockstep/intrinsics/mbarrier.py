@@ -133,7 +133,7 @@ def _expect(machine, barriers, index, size):
 
 @emulates(mbarrier_wait, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _wait(machine, barriers, index, parity):
-    machine.chunk.mbarriers.wait(machine.site, barriers, index, parity)
+    return machine.chunk.mbarriers.wait(machine.site, barriers, index, parity)
 
 
 @emulates(fence_async, elementwise=False, warp_by_warp=True, needs=(9, 0))

@@ -5,6 +5,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -251,8 +252,14 @@ class BoundFunction:
             self.typed.check_call(args)
         if self.casts is not None:
             args, returned = self.casts.arguments(machine, args)
-            return self.casts.result(machine, returned, self._run_placed(machine, args))
+            result = self._run_placed(machine, args)
+            if machine.waits(result):
+                return self._cast_when_it_ends(machine, returned, result)
+            return self.casts.result(machine, returned, result)
         return self._run_placed(machine, args)
+
+    def _cast_when_it_ends(self, machine, returned, steps):
+        return self.casts.result(machine, returned, (yield from steps))
 
     def require(self, gpu):
         """Refuse a kernel with an instruction that a GPU does not have."""
@@ -268,11 +275,7 @@ class BoundFunction:
         unit = machine.unit
         if not self.of_library or machine.only_types or unit.library_call is not None:
             return self._run(machine, args)
-        unit.library_call = unit.site
-        try:
-            return self._run(machine, args)
-        finally:
-            unit.library_call = None
+        return _within(_library_call(unit), machine, partial(self._run, machine, args))
 
     def _run(self, machine, args):
         if self.dispatcher is not None:
@@ -283,7 +286,11 @@ class BoundFunction:
         if machine.only_types:
             return self.typed.result(machine, args)
         code = self.typed.code_for(machine, args)
-        return self._call_itself(code, machine, args) if self.recursive else code(machine, *args)
+        if machine.scheduler is not None:
+            code = self.typed.suspendable(code)
+        if self.recursive:
+            return _within(self._one_deeper(), machine, partial(code, machine, *args))
+        return code(machine, *args)
 
     def arguments(self, args: tuple, keywords: dict) -> tuple:
         """Return one argument per parameter, with ``*args`` as a tuple.
@@ -297,21 +304,44 @@ class BoundFunction:
             raise KernelTypeError(f"{name}{self.signature} is called with other arguments: {wrong}") from None
         return tuple(given[n] if n in given else self.defaults.get(n, ()) for n in self.signature.parameters)
 
-    def _call_itself(self, code, machine, args):
+    @contextmanager
+    def _one_deeper(self):
         if self.depth == MAX_RECURSION:
+            name = self.typed.function.__name__
             raise KernelStopped(
-                f"{code.__name__} calls itself more than {MAX_RECURSION} times deep; does every thread "
-                "reach a call that returns without another?"
+                f"{name} calls itself more than {MAX_RECURSION} times deep; does every thread reach a call "
+                "that returns without another?"
             )
-        limit = sys.getrecursionlimit()
-        # The emulator's own frames in one call need room as well.
-        sys.setrecursionlimit(limit + 20)
+        # The emulator's own frames in one call need room as well. Other units may be as deep.
+        sys.setrecursionlimit(sys.getrecursionlimit() + 20)
         self.depth += 1
         try:
-            return code(machine, *args)
+            yield
         finally:
             self.depth -= 1
-            sys.setrecursionlimit(limit)
+            sys.setrecursionlimit(sys.getrecursionlimit() - 20)
+
+
+def _within(context, machine, call):
+    """Make a call within a context. Where units wait for each other, return a generator that does."""
+    if machine.scheduler is not None:
+        return _steps_within(context, call)
+    with context:
+        return call()
+
+
+def _steps_within(context, call):
+    with context:
+        return (yield from call())
+
+
+@contextmanager
+def _library_call(unit):
+    unit.library_call = unit.site
+    try:
+        yield
+    finally:
+        unit.library_call = None
 
 
 def bind(function, counts_only=False, device=False, under=(), call=None) -> BoundFunction:
@@ -667,7 +697,7 @@ class Launch:
         machine = self.machine
         self._start(z, y, x, rows, columns)
         if machine.warp_by_warp and not self.counts_only:
-            machine.run_warps(self._call)
+            machine.run_warps(self._steps)
         else:
             self._call()
         machine.end()
@@ -688,6 +718,14 @@ class Launch:
         """Run the translated kernel, and cut the traceback of an error to the frames that run kernels."""
         try:
             self.code(self.machine, *self.parameters)
+        except EmulatorError as error:
+            error.__traceback__ = lines_of_kernels(error.__traceback__)
+            raise
+
+    def _steps(self):
+        """Do the same for a unit that may have to wait. The generator then yields the unit to run instead."""
+        try:
+            yield from self.bound.typed.suspendable(self.code)(self.machine, *self.parameters)
         except EmulatorError as error:
             error.__traceback__ = lines_of_kernels(error.__traceback__)
             raise
@@ -725,7 +763,7 @@ class Launch:
             progress(machine.chunk.blocks)
 
         blocks = [Block(units, partial(self._start, *place)) for place in places]
-        machine.run_units(Scheduler(machine, self._call, blocks, room, ended), units)
+        machine.run_units(Scheduler(machine, self._steps, blocks, room, ended), units)
 
     def _begin(self):
         """Prepare the trace. Return a function to call with the number of blocks done since the last call."""

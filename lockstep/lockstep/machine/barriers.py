@@ -40,17 +40,17 @@ class Barriers:
     # ---- the barrier of a block ----
 
     def barrier(self, site):
-        """Carry out ``cuda.syncthreads()``."""
+        """Carry out ``cuda.syncthreads()``. Where units wait for each other, return a generator that does."""
         if self.chunk.tracing:
             self.chunk.watcher.ordered(self)
         if self.apart:
-            self.scheduler.barrier(site)
-            return
+            return self.scheduler.barrier(site)
         blocks, late = self._at_barrier(site)
         self.tally(BarrierKey(site, blocks.serial, self.unit.batch), blocks)
         if self.chunk.tracing:
             self.chunk.watcher.record_barrier(self, site)
         self._pass_barrier(blocks, late)
+        return None
 
     def barrier_vote(self, site, predicate, combine):
         """Carry out ``syncthreads_count`` and the like: return ``combine(true, there)`` of those who take
@@ -65,11 +65,13 @@ class Barriers:
         there = np.broadcast_to(here, shape) & exists
         votes = there & true, there
         if self.apart:
-            votes = self.scheduler.vote(site, votes)
-        else:
-            self.barrier(site)
-        outcome = np.broadcast_to(combine(*votes), shape)
-        return from_values(outcome.astype(np.int32))
+            return self._vote_apart(site, votes, combine, shape)
+        self.barrier(site)
+        return _outcome(combine, votes, shape)
+
+    def _vote_apart(self, site, votes, combine, shape):
+        votes = yield from self.scheduler.vote(site, votes)
+        return _outcome(combine, votes, shape)
 
     def _pass_barrier(self, blocks, late=None):
         """Order the threads of ``blocks``, a mask of whole blocks, except those that are ``late``."""
@@ -196,12 +198,11 @@ class Barriers:
         if group is not GRID:
             raise KernelTypeError("only a grid group, cuda.cg.this_grid(), has a method sync")
         if self.log is not None:
-            self.barrier(site)
-            return
+            return self.barrier(site)
         self._require_resident()
         if self.chunk.tracing:
             self.chunk.watcher.ordered(self)
-        self.scheduler.grid_barrier(site)
+        return self.scheduler.grid_barrier(site)
 
     def _require_resident(self):
         threads, shared = self.chunk.geometry.threads, self.static_shared_bytes() + self.dynamic_shared
@@ -212,3 +213,7 @@ class Barriers:
                 f"{self.gpu.name} holds at most {fit:,} blocks of {threads:,} threads, and this grid has "
                 f"{blocks:,}"
             )
+
+
+def _outcome(combine, votes, shape):
+    return from_values(np.broadcast_to(combine(*votes), shape).astype(np.int32))

@@ -1,7 +1,7 @@
 """Runs branches and loops in lock-step: a branch narrows the mask, and a loop ends when no lane is in it."""
 
 import sys
-from time import perf_counter, thread_time
+from time import perf_counter
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Loop:
         self.aside = None
         # A loop over a range that differs from lane to lane keeps its next value and its end in `items`.
         self.items = None
-        # `timed` holds the number of lanes, the iterations and the processor's time when the timing last
+        # `timed` holds the number of lanes, the iterations and the unit's time when the timing last
         # began; at the time `look_at_clock` the machine checks whether the loop has run for too long.
         self.timed = self.look_at_clock = None
 
@@ -180,13 +180,13 @@ class Control(Narrowing):
     def _begin_to_time(self, loop):
         mask = loop.live.array
         lanes = None if mask is None else int(np.count_nonzero(mask))
-        loop.timed = lanes, loop.iterations, thread_time()
+        loop.timed = lanes, loop.iterations, self.unit.seconds()
         loop.look_at_clock = perf_counter() + self.loop_seconds
 
     def _check_time(self, loop):
         """Stop a loop that has run for ``loop_seconds`` without any lane having left it."""
         lanes, iterations, since = loop.timed
-        spent, many = thread_time() - since, loop.iterations - iterations >= FEW_ITERATIONS
+        spent, many = self.unit.seconds() - since, loop.iterations - iterations >= FEW_ITERATIONS
         if spent < self.loop_seconds or not many:
             loop.look_at_clock = perf_counter() + max(self.loop_seconds - spent, 0.1)
             return
@@ -263,24 +263,24 @@ class Control(Narrowing):
         """End an iteration of a loop whose condition depends on memory: find out whether it has changed
         anything.
 
-        If all is as it was an iteration ago, it can only end when another unit stores something.
+        If all is as it was an iteration ago, it can only end when another unit stores something. Return a
+        generator that waits for that, or None.
         """
         if self.log is not None or self.warp_by_warp:
-            return
+            return None
         loop.effects = (*loop.effects[-1:], self.looks.changes)
         polled, loop.polls = self.looks.polls > loop.polls, self.looks.polls
         seen = self.looks.seen() if self.apart else []
         if not polled:  # The loop has looked at nothing that others may change.
             loop.idle = None
-            return
+            return None
         jumped = loop.broken, loop.frame and loop.frame.returned
         now = (self.looks.changes, loop.live, *jumped, *map(self.own, state))
         idle = loop.idle is not None and all(map(_alike, loop.idle, now))
         loop.idle = now
         if idle:
-            self._stand_still(site, seen)
-        elif loop.iterations % PATIENCE == 0:
-            self._let_others_run(loop)
+            return self._stand_still(site, seen)
+        return self._let_others_run(loop) if loop.iterations % PATIENCE == 0 else None
 
     def _stand_still(self, site, seen):
         """Wait until another unit changes a memory that the loop has looked at; of chunks, any memory."""
@@ -291,13 +291,18 @@ class Control(Narrowing):
         def changed():
             return looks.have_changed(seen) if self.apart else looks.changes != before
 
-        self.scheduler.wait(site, changed, lambda: looks.awaited(polled), polls=True)
+        return self.scheduler.wait(site, changed, lambda: looks.awaited(polled), polls=True)
 
     def _let_others_run(self, loop):
         if self.scheduler is not None:
-            self.scheduler.let_others_run()
-        elif loop.iterations >= (5 if self.looks.changes == loop.changes else 100) * PATIENCE:
+            return self._others_first(loop)
+        if loop.iterations >= (5 if self.looks.changes == loop.changes else 100) * PATIENCE:
             raise NeedsFinerUnits(WARPS)
+        loop.changes = self.looks.changes
+        return None
+
+    def _others_first(self, loop):
+        yield from self.scheduler.let_others_run()
         loop.changes = self.looks.changes
 
     def _gone_alone(self, loop):

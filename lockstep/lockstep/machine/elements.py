@@ -1,5 +1,7 @@
 """Evaluates ``base[index]`` as a value and as a target, for arrays, tuples and records."""
 
+from functools import partial
+
 import numpy as np
 
 from lockstep.errors import DataDependent, KernelTypeError
@@ -51,14 +53,24 @@ class Elements:
 
     def update(self, site, load_site, array, index, combine):
         """Carry out ``array[index] op= ...``: one load and one store of the same element."""
+        store, old = self._loaded(site, load_site, array, index)
+        store(combine(old))
+
+    def suspendable_update(self, site, load_site, array, index, combine):
+        """Do the same where ``combine`` returns a generator, because it may wait for other units."""
+        store, old = self._loaded(site, load_site, array, index)
+        store((yield from combine(old)))
+
+    def _loaded(self, site, load_site, array, index):
+        """Return a function that stores into an element, and the element's value."""
         if isinstance(array, Record):
             old = self.own(self.element_of_records(load_site, array, index))
-            self.assign_field(site, array, index, combine(old))
-            return
+            return partial(self.assign_field, site, array, index), old
         if not isinstance(array, ARRAYS):
             array, index = self._place_in_flat(site, array, index)
         index = index if isinstance(index, tuple) else (index,)
-        self.write(site, array, index, combine(self.own(self.read(load_site, array, index))))
+        old = self.own(self.read(load_site, array, index))
+        return partial(self.write, site, array, index), old
 
     def accumulate_element(self, site, load_site, operation, array, index, x, y):
         """Carry out ``array[index] += x * y`` (``y`` may be None), in place if the array is local."""

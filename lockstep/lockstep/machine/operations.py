@@ -4,6 +4,8 @@
 :class:`~lockstep.types.inference.Typing` only finds the types of what they give.
 """
 
+from types import GeneratorType
+
 import numpy as np
 
 from lockstep.errors import EmulatorError, KernelTypeError
@@ -65,7 +67,8 @@ class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Red
     def call(self, site, function, /, *arguments, **keywords):
         """Carry out a call in the kernel's source.
 
-        ``machine.site`` tells the function where it was called.
+        ``machine.site`` tells the function where it was called. Where units wait for each other, what it
+        returns may be a generator to run (:mod:`lockstep.types.suspendable`).
         """
         self.unit.site = site
         try:
@@ -77,6 +80,11 @@ class Operations(Arithmetic, Declarations, Elements, Language, RecordAccess, Red
             if wrong is None:
                 raise
             raise wrong from None
+
+    @staticmethod
+    def waits(returned) -> bool:
+        """Tell whether what a call returned is a generator to run, because the call may wait."""
+        return type(returned) is GeneratorType
 
     @staticmethod
     def function_in(value, name):

@@ -781,8 +781,12 @@ class Typed:
     def __init__(self, function, device, translation, program: Program | None, space: dict, recursive=False):
         self.function, self.device, self.program, self.space = function, device, program, space
         self.recursive = recursive
+        # `translations` maps code to the Translation that it belongs to.
+        self.translations: dict = {}
         self.code, self.unset = self._defined(translation), translation.unset
         self.steps = None if program is None else _function_of(program.code, "_steps", space)
+        # `generators` maps code to the same code as a generator function.
+        self.generators: dict = {}
         # `variants` maps the kinds of the arguments to (code, kinds of the variables that may be unset).
         self.variants: dict = {}
         # `types` maps the kinds of the arguments to the Types that were found for them.
@@ -791,7 +795,16 @@ class Typed:
         self.open: list = []
 
     def _defined(self, translation):
-        return _function_of(translation.code, translation.tree.body[0].name, self.space)
+        code = _function_of(translation.code, translation.tree.body[0].name, self.space)
+        self.translations[code] = translation
+        return code
+
+    def suspendable(self, code):
+        """Return code of this function as a generator function, for units that wait for each other."""
+        if code not in self.generators:
+            compiled = self.translations[code].suspendable_code
+            self.generators[code] = _function_of(compiled, code.__name__, self.space)
+        return self.generators[code]
 
     def code_for(self, machine, arguments):
         """Return the code that computes in the right types for these arguments."""

@@ -8,6 +8,7 @@ import ast
 import builtins
 import enum
 import inspect
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from typing import NamedTuple
@@ -50,6 +51,7 @@ from lockstep.values.enums import EnumNumber, Member
 
 from . import recursion
 from .local_indices import COUNTED, COUNTED_ELEMENTS, KNOWN, UNKNOWN, Callees, LocalIndices
+from .suspendable import suspendable
 from .unset_reads import UnsetReads, set_to_none
 from .versions import NoVersions, Split, is_copy, variable_of
 
@@ -124,7 +126,8 @@ class Binding(NamedTuple):
     line: int
 
 
-class Translation(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Translation:
     """The translation of one function: the new code, and what a launch has to know about the function."""
 
     tree: ast.Module
@@ -150,6 +153,11 @@ class Translation(NamedTuple):
     # `unset` maps a site to the name of the variable that is read there and may be unset.
     unset: dict
     source: Source
+
+    @cached_property
+    def suspendable_code(self):
+        """The new code as a generator function, for units that wait for each other."""
+        return compile(suspendable(self.tree), self.code.co_filename, "exec")
 
 
 _cache: dict = {}

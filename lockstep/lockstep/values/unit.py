@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .lanes import Mask
 
+try:
+    from time import thread_time
+except ImportError:  # A Python without threads has only one thread's time.
+    from time import process_time as thread_time
+
 
 class Frame:
     """One call of a function: the lanes that have returned from it, and what they returned."""
@@ -23,7 +28,18 @@ class Frame:
 class Unit:
     """Lanes that run in lock-step: which of them are active, and where in the kernel they are."""
 
-    __slots__ = ("lanes", "mask", "phase", "site", "library_call", "exits", "batch", "batched", "looked_at")
+    __slots__ = (
+        "lanes",
+        "mask",
+        "phase",
+        "site",
+        "library_call",
+        "exits",
+        "batch",
+        "batched",
+        "looked_at",
+        "away",
+    )
 
     def __init__(self, lanes: Mask):
         self.lanes = lanes
@@ -43,6 +59,12 @@ class Unit:
         self.batched: dict[str, int] = {}
         # `looked_at` has the serial numbers of the memories that the present iteration of a loop has read.
         self.looked_at: set[int] = set()
+        # `away` counts the seconds of the processor in which other units ran while this one waited.
+        self.away = 0.0
+
+    def seconds(self) -> float:
+        """Return the processor's time in seconds, which stands still while the unit waits for others."""
+        return thread_time() - self.away
 
     def open_batch(self, name: str, length: int):
         """Run ``length`` iterations of a loop at once."""

@@ -1,5 +1,7 @@
 """Runs kernels whose threads wait for each other, or whose warps use asynchronous units (TMA, wgmma)."""
 
+from types import FunctionType
+
 import numpy as np
 
 from lockstep.counts.tally import BarrierKey
@@ -14,6 +16,10 @@ from .scheduler import CHUNKS, LANES, WARPS, Block, NeedsFinerUnits, Scheduler
 from .tensor_copies import TensorCopies
 
 
+class _Asked(Exception):
+    """A signal that a method calls an operand: (the operand's number, what it is given, the mask)."""
+
+
 class Cooperation:
     """The part of the machine that runs units that wait for each other, and warps that use TMA and wgmma."""
 
@@ -25,10 +31,10 @@ class Cooperation:
             VectorClocks(self),
         )
 
-    def run_warps(self, call):
-        """Run the chunk's one block warp by warp, each by ``call()``."""
+    def run_warps(self, steps):
+        """Run the chunk's one block warp by warp. ``steps()`` makes the generator that runs a warp."""
         self.chunk.shared_races = self.chunk.clocks
-        self.scheduler = Scheduler(self, call, [Block(WARPS)])
+        self.scheduler = Scheduler(self, steps, [Block(WARPS)])
         self.scheduler.begin_block()
         for warp in self.scheduler.warps:
             warp.products = Products(self)
@@ -47,6 +53,32 @@ class Cooperation:
             scheduler.run()
         finally:
             self.scheduler, self.apart, self.lanes_apart = None, False, False
+
+    def with_operands_that_wait(self, method, /, *operands):
+        """Run a method that calls some of its operands, such as ``and_``, where those may wait for others.
+
+        The method cannot stop in its middle. So it is left when it asks for an operand, and begun again when
+        the operand's value is known. That does no harm, because it has no effect but the value it returns.
+        """
+        known, saved = {}, self.unit.mask
+
+        def operand(number):
+            def evaluate(*given):
+                if number not in known:
+                    raise _Asked(number, given, self.unit.mask)
+                return known[number]
+
+            return evaluate
+
+        later = [operand(i) if type(given) is FunctionType else given for i, given in enumerate(operands)]
+        while True:
+            try:
+                return method(*later)
+            except _Asked as asked:
+                number, given, self.unit.mask = asked.args
+            value = operands[number](*given)
+            known[number] = (yield from value) if self.waits(value) else value
+            self.unit.mask = saved
 
     @property
     def products(self) -> Products:

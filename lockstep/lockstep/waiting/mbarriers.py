@@ -104,9 +104,10 @@ class MBarriers:
             barrier.advance()
 
     def wait(self, site, array, index, parity):
-        """Wait for the end of a phase of this parity."""
-        if self.machine.log is not None:
-            return
+        """Return a generator that waits for the end of a phase of this parity; None where nobody waits."""
+        return None if self.machine.log is not None else self._wait(site, array, index, parity)
+
+    def _wait(self, site, array, index, parity):
         wanted_parity = self._number("the parity of a phase", parity)
         for cell, _ in self._named(site, array, index):
             barrier = self._known(site, array, cell)
@@ -119,7 +120,7 @@ class MBarriers:
             def what(barrier=barrier):
                 return f"phase {barrier.phase} of {barrier.name}, which {barrier.missing()}"
 
-            self.machine.scheduler.wait(site, completed, what)
+            yield from self.machine.scheduler.wait(site, completed, what)
             self.machine.chunk.clocks.acquire(barrier.known)
             if self.machine.happens_before is not None:
                 self.machine.happens_before.wait(self._warp(), barrier.told)

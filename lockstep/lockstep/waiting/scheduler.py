@@ -3,15 +3,13 @@
 Where some threads wait for others, lock-step never ends: it runs one branch to its end before the other.
 Such kernels run in *units*: whole blocks (several in lock-step) where only the grid meets, the warps of
 a block where warps wait for each other, single lanes where those of one warp do. Every unit that has
-begun is a Python thread, and only one of them runs. A unit runs until it has to wait; then the next one
-that can continue does. If none can, the kernel would hang on a GPU, and the emulator stops it with a
-message.
+begun is a generator (:mod:`lockstep.types.suspendable`). A unit runs until it has to wait, and then yields
+the next one that can continue. If none can, the kernel would hang on a GPU, and the emulator stops it with
+a message.
 """
 
-import contextvars
-import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from itertools import groupby
 
 import numpy as np
@@ -26,7 +24,7 @@ from lockstep.values.unit import Unit
 # A unit is a chunk of blocks, a warp or a lane.
 CHUNKS, WARPS, LANES = "chunks", "warps", "lanes"
 FINER = {CHUNKS: WARPS, WARPS: LANES}
-# At most MOST_WAITING units may wait at the same time, because each is a Python thread.
+# At most MOST_WAITING units may have begun and not ended, because each keeps its variables.
 MOST_WAITING = 4096
 # So many blocks begin before a unit looks at memory again that it has looked at in vain.
 MOST_AHEAD = MOST_WAITING // 2
@@ -55,7 +53,8 @@ class WaitingUnit(Unit):
         self.in_vain = False
         # LaneCounts tells by `segment` and `executed` which lanes make an access together.
         self.segment, self.executed = (0,), Counter()
-        self.wake = threading.Semaphore(0)
+        # `steps` is the generator that runs the unit, once it has begun.
+        self.steps: Generator | None = None
 
     @property
     def first_thread(self) -> int:
@@ -112,27 +111,24 @@ class Meeting:
         self.phase = 0
 
 
-class _LaunchOver(BaseException):
-    """An exception that ends a unit's Python thread when the launch is over."""
-
-
 class Scheduler:
-    """A scheduler that runs the units of blocks, each by ``call()``, and lets them wait for each other.
+    """A scheduler that runs the units of blocks, and lets them wait for each other.
+
+    ``steps()`` makes a generator that runs the kernel for a unit. When the unit has to wait, the generator
+    yields the unit to run instead. Each method here that may have to wait is such a generator as well.
 
     ``room()``: how many blocks may be under way at the same time; ``ended()``: what to do after each block.
     """
 
-    def __init__(self, machine, call, blocks, room=lambda: 1, ended=lambda: None):
-        self.machine, self.call, self.ended = machine, call, ended
+    def __init__(self, machine, steps, blocks, room=lambda: 1, ended=lambda: None):
+        self.machine, self.steps, self.ended = machine, steps, ended
         self.coming = list(reversed(blocks))
         self.room, self.total = room, len(blocks)
         self.under_way: list[Block] = []
         self.current: WaitingUnit = None
         self.grid_passed = self.finished = 0
-        self._python_threads: list[threading.Thread] = []
-        self._all_done = threading.Semaphore(0)
-        self._over = False
-        self._error: BaseException | None = None
+        # `_begun` has the units that have begun and not ended, in the order in which they began.
+        self._begun: dict[WaitingUnit, None] = {}
 
     @property
     def warps(self) -> list[WaitingUnit]:
@@ -143,17 +139,29 @@ class Scheduler:
         """Run all units to their end; raise what any of them raised."""
         if not self.under_way:
             self.begin_block()
+        unit = self.under_way[0].units[0]
         try:
-            self._switch_to(self.under_way[0].units[0])
-            self._all_done.acquire()
+            while unit is not None:
+                self._resume(unit)
+                if not unit.begun:
+                    self._begin(unit)
+                try:
+                    unit = next(unit.steps)
+                except StopIteration:
+                    del self._begun[unit]
+                    unit = self._after(unit)
         finally:
-            self._over = True
-            for thread in self._python_threads:
-                thread.unit.wake.release()
-            for thread in self._python_threads:
-                thread.join()
-        if self._error is not None:
-            raise self._error
+            for each in self._begun:
+                each.steps.close()
+
+    def _begin(self, unit):
+        if len(self._begun) > MOST_WAITING:
+            raise KernelStopped(
+                f"more than {MOST_WAITING:,} threads of this kernel wait for each other at the same time; "
+                "the emulator cannot run so many: launch fewer"
+            )
+        unit.begun, unit.steps = True, self.steps()
+        self._begun[unit] = None
 
     def begin_block(self) -> WaitingUnit:
         """Prepare the next block and return its first unit."""
@@ -162,26 +170,6 @@ class Scheduler:
         self.under_way.append(block)
         self.current = self.current or block.units[0]
         return block.units[0]
-
-    # ---- the Python threads ----
-
-    def _work(self, unit):
-        """Run a unit to its end, then others that have not begun yet. Each Python thread does this."""
-        try:
-            while unit is not None and not unit.begun:
-                threading.current_thread().unit = unit
-                unit.begun = True
-                self._resume(unit)
-                self.call()
-                unit = self._after(unit)
-        except _LaunchOver:
-            return
-        except BaseException as error:
-            self._error, unit = error, None
-        if unit is None:
-            self._all_done.release()
-        else:
-            self._switch_to(unit)
 
     def _after(self, unit) -> WaitingUnit | None:
         """Note that a unit has ended; return the next one to run, or None if all have ended."""
@@ -201,29 +189,6 @@ class Scheduler:
             self._release_grid()
         return self._next() or self._stand_still()
 
-    def _switch_to(self, unit):
-        if unit.begun:
-            unit.wake.release()
-            return
-        if len(self._python_threads) > MOST_WAITING:
-            self._python_threads = [thread for thread in self._python_threads if thread.is_alive()]
-        if len(self._python_threads) > MOST_WAITING:
-            raise KernelStopped(
-                f"more than {MOST_WAITING:,} threads of this kernel wait for each other at the same time; "
-                "the emulator cannot run so many: launch fewer"
-            )
-        run = contextvars.copy_context().run
-        thread = threading.Thread(target=run, args=(self._work, unit), daemon=True)
-        thread.unit = unit
-        self._python_threads.append(thread)
-        thread.start()
-
-    def _sleep(self, unit):
-        unit.wake.acquire()
-        if self._over:
-            raise _LaunchOver
-        self._resume(unit)
-
     def _resume(self, unit):
         self.current = self.machine.unit = unit
         self.machine.chunk = unit.block.chunk
@@ -239,22 +204,23 @@ class Scheduler:
         unit.in_vain = polls and unit.waits_at == site
         unit.ready, unit.what, unit.waits_at = ready, what, site
         while not ready():
-            self._let_others_run(unit)
+            yield from self._let_others_run(unit)
         unit.ready = None
 
     def let_others_run(self):
         """Let the other units run first, because the running one may be waiting for something."""
         unit = self.current
         unit.patient = True
-        self._let_others_run(unit)
+        yield from self._let_others_run(unit)
         unit.patient = False
 
     def _let_others_run(self, unit):
         unit.block.waiting[unit] = None
         successor = self._next() or self._stand_still()
         if successor is not unit:
-            self._switch_to(successor)
-            self._sleep(unit)
+            left_at = unit.seconds()
+            yield successor
+            unit.away += unit.seconds() - left_at
         del unit.block.waiting[unit]
 
     def _next(self) -> WaitingUnit | None:
@@ -307,7 +273,7 @@ class Scheduler:
         unit.waits_at = site
         if not self._try_release(block, site):
             others = "the other warps" if block.split == WARPS else "the other threads of its block"
-            self.wait(site, lambda: block.passed != generation, lambda: f"{others} at a barrier")
+            yield from self.wait(site, lambda: block.passed != generation, lambda: f"{others} at a barrier")
         self._rejoin(unit, (block.passed,))
 
     def _rejoin(self, unit, moment):
@@ -346,7 +312,7 @@ class Scheduler:
         ballot = block.votes.setdefault(generation, [np.zeros_like(vote) for vote in votes])
         for position, vote in enumerate(votes):
             ballot[position] = ballot[position] | vote
-        self.barrier(site)
+        yield from self.barrier(site)
         block.votes.pop(generation - 1, None)
         return ballot
 
@@ -370,7 +336,7 @@ class Scheduler:
         if self._everyone_at_grid_barrier():
             self._release_grid()
         else:
-            self.wait(site, lambda: self.grid_passed != generation, self._missing_at_grid_barrier)
+            yield from self.wait(site, lambda: self.grid_passed != generation, self._missing_at_grid_barrier)
         self._rejoin(unit, (-self.grid_passed,))
 
     def _everyone_at_grid_barrier(self) -> bool:
@@ -413,7 +379,7 @@ class Scheduler:
             return meeting.done or meeting.forced or self._all_there(block, meeting)
 
         unit.meeting = meeting
-        self.wait(call.site, complete, lambda: f"other lanes of its warp at {call.name}")
+        yield from self.wait(call.site, complete, lambda: f"other lanes of its warp at {call.name}")
         unit.meeting = None
         if not meeting.done:
             self._hold(block, key, meeting)
