@@ -675,6 +675,24 @@ def test_half_a_warp_waits_in_an_expression():
     assert report.total("bytes", op="load", array="x") == (32 + 16) * 4
 
 
+def test_threads_that_wait_at_the_bottom_of_their_calls_are_not_deep_together():
+    @cuda.jit(device=True)
+    def deep(levels):
+        if levels > 0:
+            return deep(levels - 1) + 1
+        return int64(cuda.syncthreads_count(1))
+
+    @cuda.jit
+    def kernel(turn, one_by_one, out, levels):
+        if one_by_one:
+            in_turn(turn)
+        out[cuda.threadIdx.x, 0] = deep(levels[0])
+        out[cuda.threadIdx.x, 1] = deep(levels[0])
+
+    found = in_lock_step_and_lane_by_lane(kernel, np.array([150], np.int64))
+    assert (found[:, :2] == 150 + 64).all()
+
+
 # ---- without threads of Python ----
 
 

@@ -230,8 +230,6 @@ class BoundFunction:
     recursive: bool = False
     # `calls` has the calls by which functions that call themselves are reached.
     calls: list = field(default_factory=list)
-    # `depth` counts the calls of a recursive function that have not returned.
-    depth: int = 0
 
     kind = "device"
 
@@ -289,7 +287,7 @@ class BoundFunction:
         if machine.scheduler is not None:
             code = self.typed.suspendable(code)
         if self.recursive:
-            return _within(self._one_deeper(), machine, partial(code, machine, *args))
+            return _within(self._one_deeper(machine.unit), machine, partial(code, machine, *args))
         return code(machine, *args)
 
     def arguments(self, args: tuple, keywords: dict) -> tuple:
@@ -305,20 +303,20 @@ class BoundFunction:
         return tuple(given[n] if n in given else self.defaults.get(n, ()) for n in self.signature.parameters)
 
     @contextmanager
-    def _one_deeper(self):
-        if self.depth == MAX_RECURSION:
-            name = self.typed.function.__name__
+    def _one_deeper(self, unit):
+        function = self.typed.function
+        if unit.depths[function] == MAX_RECURSION:
             raise KernelStopped(
-                f"{name} calls itself more than {MAX_RECURSION} times deep; does every thread reach a call "
-                "that returns without another?"
+                f"{function.__name__} calls itself more than {MAX_RECURSION} times deep; does every thread "
+                "reach a call that returns without another?"
             )
         # The emulator's own frames in one call need room as well. Other units may be as deep.
         sys.setrecursionlimit(sys.getrecursionlimit() + 20)
-        self.depth += 1
+        unit.depths[function] += 1
         try:
             yield
         finally:
-            self.depth -= 1
+            unit.depths[function] -= 1
             sys.setrecursionlimit(sys.getrecursionlimit() - 20)
 
 

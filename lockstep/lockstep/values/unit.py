@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Unit:
         "phase",
         "site",
         "library_call",
+        "depths",
         "exits",
         "batch",
         "batched",
@@ -51,6 +53,8 @@ class Unit:
         self.site: int | None = None
         # `library_call` is the site of the program's call of a library's function, while that function runs.
         self.library_call: int | None = None
+        # `depths` counts the calls that have not returned, for each function that calls itself.
+        self.depths: Counter = Counter()
         # `exits` is the call of the kernel. The lanes that return from it have exited.
         self.exits: Frame | None = None
         # `batch` has the lengths of the loops whose iterations run at once.
