@@ -23,7 +23,7 @@ from lockstep.values.geometry import WARP
 
 # ldmatrix is a load whose matrices are served one by one, even where they are the same.
 MATRIX_LOAD = "matrix load"
-_NEIGHBOURS = [np.arange(WARP) ^ 1, np.arange(WARP) ^ 2]
+_NEIGHBOURS = [np.arange(WARP, dtype=np.int64) ^ distance for distance in (1, 2)]
 _SECTOR_BITS = SECTOR.bit_length() - 1
 # The number of a sector within its line has this number of bits.
 _SECTORS_BITS = (LINE // SECTOR).bit_length() - 1
@@ -84,7 +84,7 @@ def _distinct(units: np.ndarray, active: np.ndarray | None) -> int:
 
 def _fill_idle(units: np.ndarray, active: np.ndarray) -> np.ndarray:
     """Let idle lanes copy an active lane of their warp, so that they add nothing."""
-    first = units[np.arange(len(units)), active.argmax(axis=1)]
+    first = units[np.arange(len(units), dtype=np.int64), active.argmax(axis=1)]
     return np.where(active, units, first[:, None])
 
 
@@ -96,7 +96,7 @@ def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str
     total = ideal = 0
     for size, members in _by_group_size(words, active, bits, op):
         depth = _bank_depth(*_words_of_groups(words[members], active[members], bits, size))
-        total += int(depth.sum())
+        total += int(depth.sum(dtype=np.int64))
         ideal += int(np.count_nonzero(depth))
     return SharedCost(len(words), int(np.count_nonzero(active)), total, ideal)
 
@@ -113,7 +113,7 @@ def wavefronts_per_warp(words: np.ndarray, active: np.ndarray, bits: int, op: st
     found = np.zeros(len(words), np.int64)
     for size, members in _by_group_size(words, active, bits, op):
         depth = _bank_depth(*_words_of_groups(words[members], active[members], bits, size))
-        found[members] = depth.reshape(-1, WARP // size).sum(axis=1)
+        found[members] = depth.reshape(-1, WARP // size).sum(axis=1, dtype=np.int64)
     return found
 
 
@@ -134,7 +134,7 @@ def _by_group_size(words, active, bits, op):
 def _words_of_groups(words, active, bits, size):
     """Return all words of each group of lanes, (groups, words), and which of them an active lane accesses."""
     width = max(bits // 32, 1)
-    spread = (words[:, :, None] + np.arange(width)).reshape(-1, size * width)
+    spread = (words[:, :, None] + np.arange(width, dtype=np.int64)).reshape(-1, size * width)
     return spread, np.repeat(active, width, axis=1).reshape(-1, size * width)
 
 
@@ -145,15 +145,16 @@ def _bank_depth(words: np.ndarray, active: np.ndarray) -> np.ndarray:
     words = np.sort(_fill_idle(words, active), axis=1)
     new = np.ones(words.shape, bool)
     new[:, 1:] = words[:, 1:] != words[:, :-1]
-    slots = np.arange(groups)[:, None] * BANKS + words % BANKS
+    slots = np.arange(groups, dtype=np.int64)[:, None] * BANKS + words % BANKS
     depth = np.bincount(slots[new], minlength=groups * BANKS).reshape(groups, BANKS).max(axis=1)
     return depth * busy
 
 
 def matrix_wavefronts(addresses: np.ndarray) -> int:
     """Return the wavefronts of reading matrices of 8 rows of 16 bytes at ``addresses`` (matrices, 8)."""
-    words = (addresses[:, :, None] // WORD + np.arange(16 // WORD)).reshape(len(addresses), BANKS)
-    return int(_bank_depth(words, np.ones(words.shape, bool)).sum())
+    words = addresses[:, :, None] // WORD + np.arange(16 // WORD, dtype=np.int64)
+    words = words.reshape(len(addresses), BANKS)
+    return int(_bank_depth(words, np.ones(words.shape, bool)).sum(dtype=np.int64))
 
 
 def wavefronts(word_indices, bits: int = 32, op: str = "load") -> int:

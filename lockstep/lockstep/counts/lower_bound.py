@@ -150,7 +150,7 @@ class LowerBound:
         self._events, self._lanes = [], 0
 
     def _add(self, events, left):
-        ends = np.cumsum([len(event.warps) for event in events])[:-1]
+        ends = np.cumsum([len(event.warps) for event in events], dtype=np.int64)[:-1]
         charges: dict[tuple, list] = {}
         for event, lanes in zip(events, np.split(left, ends)):
             cost = _costs(event, lanes)
@@ -183,7 +183,7 @@ class LowerBound:
         """Return a number for each lane, the same where thread, epoch, memory and its unit are the same."""
         mixed = len(self._sizes[event.family]) > 1  # Accesses of several sizes may overlap.
         unit = max(VECTOR, event.size) if vectors or mixed else event.size
-        units = event.places // unit + np.multiply([event.family], _OF_MEMORY)
+        units = event.places // unit + np.array([event.family], np.int64) * _OF_MEMORY
         # Another array may begin in the last unit of this memory, if the memory does not fill it.
         if vectors and event.nbytes % unit:
             units = np.where(event.places // unit == event.nbytes // unit, _OF_REMAINDERS, units)
@@ -230,4 +230,4 @@ def _of_costliest_lanes(warps, lanes, costs) -> np.ndarray:
     sums = np.zeros((len(COUNTS), row.max() + 1, WARP), np.int64)
     for count, cost in zip(sums, costs.T):
         np.add.at(count, row, cost[:, None] * lanes)
-    return sums.max(axis=2).sum(axis=1)
+    return sums.max(axis=2).sum(axis=1, dtype=np.int64)

@@ -123,7 +123,7 @@ class Tally:
 
     def _settle_moved(self, key: MovedKey, times, _):
         row = self.accesses.setdefault(Accesses(*key[:-1]), np.zeros(7, np.int64))
-        row += np.multiply(key.costs, times)
+        row += np.multiply(key.costs, times, dtype=np.int64)
 
     def _settle_operations(self, key: OperationsKey, times, mask):
         row = Operations(key.site, key.op, key.dtype)
@@ -144,7 +144,7 @@ class Tally:
         row = self.accesses.get(slot)
         if row is None:
             row = self.accesses[slot] = np.zeros(7, np.int64)
-        row += np.multiply(cost, times)
+        row += np.multiply(cost, times, dtype=np.int64)
 
 
 _SETTLE = {
@@ -198,4 +198,4 @@ def _requests(mask, batch) -> int:
         return whole
     shape = np.broadcast_shapes(mask.array.shape, (1, 1, geometry.width))
     warps = np.broadcast_to(mask.array, shape).reshape(-1, WARP)
-    return int(warps.any(axis=1).sum()) * whole // len(warps)
+    return int(np.count_nonzero(warps.any(axis=1))) * whole // len(warps)

@@ -94,7 +94,7 @@ class Watcher:
         self.rows += rows[:room]
 
     def _active(self, machine, mask) -> np.ndarray:
-        threads = np.arange(machine.chunk.geometry.threads)
+        threads = np.arange(machine.chunk.geometry.threads, dtype=np.int64)
         if self.watch.warp is not None:
             threads = threads[threads // WARP == self.watch.warp]
         if mask.array is None:

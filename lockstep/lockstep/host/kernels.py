@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 import numbers
 import types
 from collections.abc import Callable, Sequence
@@ -279,7 +280,7 @@ class Overload:
         Shared arrays of fixed shape count once the kernel has been launched. Registers do not count, because
         the emulator does not know how many the kernel needs.
         """
-        threads = int(np.prod(_sizes("block", blockdim)))
+        threads = math.prod(_sizes("block", blockdim))
         fixed = current().fixed_shared_bytes(self._kernel.py_func)
         return current().gpu.resident_blocks(threads, fixed + dynsmemsize)
 
@@ -338,7 +339,7 @@ class Configured:
             copy_back()
 
     def _check_launch_bounds(self) -> None:
-        most, threads = self.dispatcher.most_threads, int(np.prod(self.blockdim))
+        most, threads = self.dispatcher.most_threads, math.prod(self.blockdim)
         if self.dispatcher.targetoptions.get("launch_bounds") is not None and threads > most:
             raise RefusedLaunch(f"a block of {threads} threads was launched, and launch_bounds allows {most}")
 

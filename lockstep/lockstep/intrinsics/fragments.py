@@ -8,12 +8,12 @@ import numpy as np
 
 from lockstep.library.warps import Layout
 
-_LANE = np.arange(32)[:, None]
+_LANE = np.arange(32, dtype=np.int64)[:, None]
 _ROW, _PAIR = _LANE // 4, _LANE % 4 * 2
 
 
 def _layout(per_lane, rows, columns, shape):
-    element = np.arange(per_lane)[None, :]
+    element = np.arange(per_lane, dtype=np.int64)[None, :]
     return Layout(*np.broadcast_arrays(rows(element), columns(element)), shape)
 
 

@@ -108,7 +108,7 @@ def ldmatrix_x4_trans(typing_context, fragment, array, index):
 
 def _layout(count, transposed):
     """Return the layout of `count` matrices, stacked on top of each other: (8 * count, 8)."""
-    lane, element = np.arange(32)[:, None], np.arange(2 * count)[None, :]
+    lane, element = np.arange(32, dtype=np.int64)[:, None], np.arange(2 * count, dtype=np.int64)[None, :]
     line, pair = lane // 4 + 0 * element, lane % 4 * 2 + element % 2
     row, column = (pair, line) if transposed else (line, pair)
     return warps.Layout(row + element // 2 * 8, column, (8 * count, 8))

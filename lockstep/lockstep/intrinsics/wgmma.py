@@ -240,7 +240,7 @@ class _Tile:
         self.array, self.site = array, machine.site
         self.index = tuple(int(machine.active_values(part)[0]) for part in index)
         self.rows, self.row_bytes = rows, array.shape[-1] * 2
-        column = self.index[-1] + np.arange(width)
+        column = self.index[-1] + np.arange(width, dtype=np.int64)
         self.places = column // array.shape[-1] * array.strides[-3] + column % array.shape[-1]
         self.first = array.offset + sum(
             i * step for i, step in zip(self.index[:-1], array.strides[:-1], strict=True)
@@ -272,7 +272,7 @@ class _Tile:
 
     def cells(self, first_row: int = 0, rows: int | None = None) -> np.ndarray:
         """Return the operand's positions in the array's storage, in elements, (rows, columns), swizzled."""
-        line = np.arange(first_row, first_row + (rows or self.rows)) * self.array.strides[-2]
+        line = np.arange(first_row, first_row + (rows or self.rows), dtype=np.int64) * self.array.strides[-2]
         return swizzled((self.first + line[:, None] + self.places) * 2, self.row_bytes) // 2
 
     def count(self, machine, requests: int, rows: int):
@@ -290,7 +290,7 @@ class _Tile:
 
 def _lanes_of(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the row (within the warp's 16) and the column of acc[e] in each lane, both (n / 2, 32)."""
-    e, lane = np.arange(n // 2)[:, None], np.arange(WARP)
+    e, lane = np.arange(n // 2, dtype=np.int64)[:, None], np.arange(WARP, dtype=np.int64)
     return lane // 4 + e // 2 % 2 * 8, e // 4 * 8 + lane % 4 * 2 + e % 2
 
 
@@ -305,7 +305,8 @@ def _multiply(machine, n, acc, a, a_index, b, b_index):
     linear = machine.active_values(machine.chunk.geometry.linear)
     machine.count_arithmetic(machine.site, "mma", acc.dtype, ROWS * DEPTH * n // WARPGROUP)
     left.count(machine, len(linear) // WARP, ROWS // 4)
-    right.count(machine, int((linear % WARPGROUP == 0).sum()), DEPTH)  # One request serves the four warps.
+    # One request serves the four warps.
+    right.count(machine, int(np.count_nonzero(linear % WARPGROUP == 0)), DEPTH)
     if machine.log is not None:
         return
     for tile in (left, right):

@@ -179,7 +179,7 @@ def wmma_store(typing_context, array, index, acc, layout):
 # ---- emulation ----
 
 _START_BYTES = 32  # A matrix in memory must start at a multiple of this, by the CUDA C++ manual.
-_LANE = np.arange(32)
+_LANE = np.arange(32, dtype=np.int64)
 # Each lane loads a row of 8 elements, which starts here in the tile.
 _ROWS, _COLUMNS = _LANE % 16, _LANE // 16 * 8
 _LINE, _PAIR = _LANE // 4, _LANE % 4 * 2

@@ -410,7 +410,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
         if callee is not bound
         for one in (callee, *callee.earlier.values())
     ]
-    bound.local_elements = sum(int(np.prod(whole_shape(shape))) for shape in shapes)
+    bound.local_elements = sum(math.prod(whole_shape(shape)) for shape in shapes)
     bound.local_elements += sum(callee.local_elements for callee in others)
     for callee in others:
         bound.sites |= callee.sites

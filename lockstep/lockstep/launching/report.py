@@ -181,7 +181,7 @@ class Report:
         spaces = {"global": np.zeros(len(_COUNTS), np.int64), "shared": np.zeros(len(_COUNTS), np.int64)}
         for what, counts in self._tallies.accesses.items():
             if what.space in spaces:
-                spaces[what.space] += np.array([int(count) for count in counts])
+                spaces[what.space] += np.array(counts, np.int64)
         by_space = {space: dict(zip(_COUNTS, counts.tolist())) for space, counts in spaces.items()}
         operations = ((what.op, int(lanes)) for what, lanes in self._tallies.arithmetic.items())
         return {

@@ -260,7 +260,7 @@ CUDA = {
     "local.array": _array("local_array"),
     "syncthreads": _of_site(lambda machine, site: machine.barrier(site), **_BARRIER),
     "syncthreads_count": _syncthreads_vote(
-        "syncthreads_count", lambda true, there: true.sum(axis=-1, keepdims=True)
+        "syncthreads_count", lambda true, there: true.sum(axis=-1, dtype=np.int64, keepdims=True)
     ),
     "syncthreads_and": _syncthreads_vote(
         "syncthreads_and", lambda true, there: (true == there).all(axis=-1, keepdims=True)
@@ -286,7 +286,7 @@ CUDA = {
 
 _INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _VECTORS = {f"{name}x": name for name in (*_INTEGERS, "float32", "float64")}
-_C_NAMES = {"char": np.int8, "short": np.int16, "int": np.int32, "long": np.int_, "longlong": np.longlong}
+_C_NAMES = {"char": np.int8, "short": np.int16, "int": np.int32, "long": np.int64, "longlong": np.longlong}
 _C_NAMES |= {f"u{name}": np.dtype(f"u{np.dtype(kind).name}") for name, kind in _C_NAMES.items()}
 _VECTORS |= _C_NAMES | {"float": "float32", "double": "float64"}
 CUDA |= {f"{name}{n}": VectorType(dtype, n) for name, dtype in _VECTORS.items() for n in (1, 2, 3, 4)}

@@ -449,7 +449,7 @@ def _power(number: float, exponent: int) -> float:
 
 
 # The last power is infinite.
-_POWERS_OF_TEN = np.array([_power(10.0, exponent) for exponent in range(310)])
+_POWERS_OF_TEN = np.array([_power(10.0, exponent) for exponent in range(310)], np.float64)
 
 
 def floor_and_rest(x, y):

@@ -81,7 +81,7 @@ def _per_warp(values, shape) -> np.ndarray:
 
 def _as_bits(booleans: np.ndarray) -> np.ndarray:
     """Turn (..., warps, 32) booleans into one number per warp, (..., warps, 1)."""
-    return (booleans * _BITS).sum(axis=-1, keepdims=True)
+    return (booleans * _BITS).sum(axis=-1, dtype=np.int64, keepdims=True)
 
 
 def _named(machine, mask) -> np.ndarray | int:
@@ -168,7 +168,7 @@ def _report(machine, call, lanes, sentence, kind="warp_divergence"):
             site=call.site,
         )
 
-    machine.findings.add((kind, call.site), int(lanes.sum()), make)
+    machine.findings.add((kind, call.site), int(np.count_nonzero(lanes)), make)
 
 
 def _place(machine, where):
@@ -305,7 +305,7 @@ def _equal_lanes(machine, call, mask, value):
     shape, _, members = _members(machine, call, mask, value)
     held = _per_warp(value, shape)
     same = held[..., :, None] == held[..., None, :]
-    return shape, members, (same * _BITS).sum(axis=-1) & members
+    return shape, members, (same * _BITS).sum(axis=-1, dtype=np.int64) & members
 
 
 def _match_any(machine, call, mask, value):

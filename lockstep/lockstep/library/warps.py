@@ -107,7 +107,7 @@ def _report(machine, lanes: np.ndarray, sentence):
     def make():
         *batch, row, column, linear = (int(i) for i in np.argwhere(lanes)[0])
         warp = slice(linear // WARP * WARP, (linear // WARP + 1) * WARP)
-        present = int(lanes[(*batch, row, column, warp)].sum())
+        present = int(np.count_nonzero(lanes[(*batch, row, column, warp)]))
         block, who = (
             machine.chunk.block_coordinates(row, column),
             machine.chunk.geometry.thread_coordinates(linear),
@@ -122,7 +122,7 @@ def _report(machine, lanes: np.ndarray, sentence):
             site=machine.site,
         )
 
-    machine.findings.add(("warp_divergence", machine.site), int(lanes.sum()), make)
+    machine.findings.add(("warp_divergence", machine.site), int(np.count_nonzero(lanes)), make)
 
 
 # ---- registers ----

@@ -109,7 +109,7 @@ class MemoryAccess:
         self.looks.changes += 1
         self.count_arithmetic(operation, "add" if y is None else "fma", dtype)
         self._check_write(array, self._account(site, array, "store", pattern, offset, mask, 1))
-        term = x if y is None else np.multiply(x, y)
+        term = x if y is None else x * y
         array.storage.spread(np.shape(term), np.shape(mask.array))
         view = array.storage.view(pattern, offset)
         np.add(view, term, out=view, where=True if mask.array is None else mask.array)

@@ -149,7 +149,7 @@ class Barriers:
         self.fine_order = True
         if self.chunk.tracing:
             self.chunk.watcher.ordered(self)
-        bits = (waited * (1 << np.arange(WARP))).sum(axis=-1, keepdims=True)
+        bits = (waited * (1 << np.arange(WARP, dtype=np.int64))).sum(axis=-1, dtype=np.int64, keepdims=True)
         whole = ((active | ~waited) & (~active | (members & bits == bits))).all(axis=-1)
         if not self.apart:
             self.chunk.shared_races.syncwarp(None if whole.all() else whole)

@@ -16,7 +16,7 @@ from .arithmetic import require_fit
 from .times import as_value
 from .words import kind_of, type_of
 
-TRUE, FALSE = (Pattern(np.full((1, 1, 1), value)) for value in (True, False))
+TRUE, FALSE = (Pattern(np.full((1, 1, 1), value, bool)) for value in (True, False))
 
 
 class Elements:

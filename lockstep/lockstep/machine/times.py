@@ -76,7 +76,7 @@ def as_value(time: np.generic) -> np.ndarray:
 
     NumPy takes a timedelta64 for an integer, and so would the machine.
     """
-    return np.full((1, 1, 1), time)
+    return np.full((1, 1, 1), time, time.dtype)
 
 
 def is_no_time(machine, value):

@@ -143,10 +143,10 @@ def _affine(array: np.ndarray) -> tuple | None:
     steps = tuple(
         int(np.take(grid, 1, axis).flat[0]) - start if n > 1 else 0 for axis, n in enumerate(grid.shape)
     )
-    rebuilt = np.full(grid.shape, start)
+    rebuilt = np.full(grid.shape, start, np.int64)
     for axis, step in enumerate(steps):
         along_axis = [-1 if a == axis else 1 for a in range(grid.ndim)]
-        rebuilt = rebuilt + (np.arange(grid.shape[axis]) * step).reshape(along_axis)
+        rebuilt = rebuilt + (np.arange(grid.shape[axis], dtype=np.int64) * step).reshape(along_axis)
     return (start, steps) if (rebuilt == grid).all() else None
 
 
@@ -217,7 +217,7 @@ class Storage:
 
     def element(self, position: int) -> tuple:
         """Return the index in the declared array of the element at a position in this storage."""
-        return self.elements(np.array([position]))[0]
+        return self.elements(np.array([position], np.int64))[0]
 
     def elements(self, positions: np.ndarray) -> list[tuple]:
         """Return the indices in the declared array of the elements at these positions in this storage."""
@@ -231,11 +231,10 @@ class Storage:
                 rest = rest - index[axis] * abs(step)
             if step < 0:
                 index[axis] = extent - 1 - index[axis]
+        found = [numbers.tolist() for numbers in index]
         if self.record is not None:
-            index[-1] = np.array(
-                [place_in_record(self.record, int(unit) * self.dtype.itemsize) for unit in index[-1]]
-            )
-        return list(zip(*(numbers.tolist() for numbers in index))) if index else [()] * len(positions)
+            found[-1] = [place_in_record(self.record, unit * self.dtype.itemsize) for unit in found[-1]]
+        return list(zip(*found)) if found else [()] * len(positions)
 
     # ---- cells of the block ----
 
@@ -251,7 +250,7 @@ class Storage:
             return elements, threads
         cells = elements * parts + self.lead // self.block.unit
         if parts > 1:
-            cells = (cells[:, None] + np.arange(parts)).reshape(-1)
+            cells = (cells[:, None] + np.arange(parts, dtype=np.int64)).reshape(-1)
             threads = np.repeat(threads, parts)
         return cells, threads
 
@@ -433,8 +432,8 @@ class SharedStorage(Storage):
         index = pattern.array
         if index.shape[-3] == 1 and index.shape[-2] == 1:
             return self._gather_alike(pattern, offset)
-        rows = np.arange(self.data.shape[0]).reshape(-1, 1, 1)
-        columns = np.arange(self.data.shape[1]).reshape(1, -1, 1)
+        rows = np.arange(self.data.shape[0], dtype=np.int64).reshape(-1, 1, 1)
+        columns = np.arange(self.data.shape[1], dtype=np.int64).reshape(1, -1, 1)
         return self.data[rows, columns, np.clip(index + offset, 0, self.data.shape[2] - 1)]
 
     def _gather_alike(self, pattern, offset):
@@ -455,7 +454,7 @@ class SharedStorage(Storage):
     def scatter(self, pattern, offset, value, mask):
         if self.data is None:
             return
-        index = np.full((1, 1, 1), offset) if pattern is None else pattern.array + offset
+        index = np.full((1, 1, 1), offset, np.int64) if pattern is None else pattern.array + offset
         self._spread(np.shape(value), index.shape, np.shape(mask.array))
         if mask.array is None and index.shape[-3] == 1 and index.shape[-2] == 1 and index.shape[-1] > 1:
             self._scatter_alike(index, value)
@@ -531,15 +530,15 @@ class LocalStorage(Storage):
         view = self.view(pattern, offset)
         if view is not None:
             return view
-        index = np.full((1, 1, 1), offset) if pattern is None else pattern.array + offset
+        index = np.full((1, 1, 1), offset, np.int64) if pattern is None else pattern.array + offset
         index = np.clip(index, 0, len(self.data) - 1)
         if index.shape[-3:] == (1, 1, 1):
             return self.data[index[..., 0, 0, 0]]
         return self.data[(index, *self._lanes())]
 
     def _lanes(self):
-        _, rows, columns, width = self.data.shape
-        return np.arange(rows).reshape(-1, 1, 1), np.arange(columns).reshape(1, -1, 1), np.arange(width)
+        rows, columns, lanes = (np.arange(length, dtype=np.int64) for length in self.data.shape[1:])
+        return rows.reshape(-1, 1, 1), columns.reshape(1, -1, 1), lanes
 
     def scatter(self, pattern, offset, value, mask):
         if self.data is None:

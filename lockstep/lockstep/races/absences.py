@@ -108,7 +108,8 @@ def _lanes(access):
 def _of_parted_warps(here, late):
     """Return the lanes in ``late`` whose warp also has lanes in ``here``."""
     threads = late.shape[2]
-    warps = np.logical_or.reduceat(np.broadcast_to(here, late.shape), np.arange(0, threads, 32), axis=2)
+    starts = np.arange(0, threads, 32, dtype=np.intp)
+    warps = np.logical_or.reduceat(np.broadcast_to(here, late.shape), starts, axis=2)
     return late & np.repeat(warps, 32, axis=2)[:, :, :threads]
 
 
@@ -128,13 +129,13 @@ def report_absent(machine, kind, site, here, absent, access=None, words=None):
             machine.chunk.block_coordinates(row, column),
             machine.chunk.geometry.thread_coordinates(linear),
         )
-        came, threads = int(here[row, column].sum()), machine.chunk.geometry.threads
+        came, threads = int(np.count_nonzero(here[row, column])), machine.chunk.geometry.threads
         count = f"Only {came} of the {threads} threads of a block" if came else "No thread of a block"
         use = None if access is None else (access.name, machine.sites[access.site].line)
         message = f"{count} reach{'es' * (not came)} this barrier; {words(thread_name(who, block), use)}"
         return Finding(kind, at.line, message, None, None, block, [who], at.function, site)
 
-    machine.findings.add((kind, site), int(absent.any(axis=2).sum()), make)
+    machine.findings.add((kind, site), int(np.count_nonzero(absent.any(axis=2))), make)
 
 
 def _they_never_come(who, use):

@@ -36,7 +36,8 @@ class RacesInGlobalMemory:
         cells = np.broadcast_to(access.pattern.array + access.offset, shape)[active].reshape(-1)
         ids = np.broadcast_to(self.machine.chunk.thread_ids(), shape)[active].reshape(-1)
         if access.width > 1:
-            cells, ids = (cells[:, None] + np.arange(access.width)).reshape(-1), np.repeat(ids, access.width)
+            cells = (cells[:, None] + np.arange(access.width, dtype=np.int64)).reshape(-1)
+            ids = np.repeat(ids, access.width)
         now = self.now()
         # If the blocks have passed different barriers, each lane has the epoch of its block.
         if type(now.epoch) is not int:
@@ -108,7 +109,7 @@ class RacesInGlobalMemory:
             self.machine.doubts.add("global")
         lane = int(repeated[0]) if len(repeated) else int(before.argmax())
         self._add_equal_stores(
-            array, access, int(cells[lane]), int(ids[lane]), len(repeated) or int(before.sum())
+            array, access, int(cells[lane]), int(ids[lane]), len(repeated) or int(np.count_nonzero(before))
         )
         return True
 

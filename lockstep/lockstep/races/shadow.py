@@ -56,7 +56,7 @@ class Access(NamedTuple):
         """
         shape = np.broadcast_shapes(self.shape(), (rows, columns, 1))
         size = self.storage.size
-        block = np.arange(rows).reshape(-1, 1, 1) * columns + np.arange(columns).reshape(1, -1, 1)
+        block = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns, 1)
         index = np.clip(self.pattern.array + self.offset, 0, max(size - self.width, 0))
         cells = np.broadcast_to(index + block * size, shape)
         threads = np.broadcast_to(self.mask.geometry.linear, shape)
@@ -65,7 +65,7 @@ class Access(NamedTuple):
             cells, threads = cells[active], threads[active]
         cells, threads = cells.reshape(-1), threads.reshape(-1)
         if self.width > 1:
-            cells = (cells[:, None] + np.arange(self.width)).reshape(-1)
+            cells = (cells[:, None] + np.arange(self.width, dtype=np.int64)).reshape(-1)
             threads = np.repeat(threads, self.width)
         return self.storage.in_cells(cells, threads)
 
@@ -231,7 +231,7 @@ class SharedRaces:
         if not self.syncwarps:
             return access.phase
         cells, threads = touched
-        passed = np.full((blocks, self.machine.chunk.geometry.width // WARP), access.phase)
+        passed = np.full((blocks, self.machine.chunk.geometry.width // WARP), access.phase, np.int64)
         for phase, whole in self.syncwarps.items():
             if phase <= access.phase:
                 passed -= ~whole
@@ -328,7 +328,7 @@ def _values(access, touched, rows, columns) -> np.ndarray:
     """Return what each access stores, in the order of ``touched``: NaN for loads and the unknown."""
     values = access.stored(rows, columns)
     known = values is not None and len(values) == len(touched[0]) and values.dtype.kind in "biuf"
-    return values.astype(float) if known else np.full(len(touched[0]), np.nan)
+    return values.astype(float) if known else np.full(len(touched[0]), np.nan, np.float64)
 
 
 def _first_conflict(accesses, touched, phases, values, cell):
@@ -464,7 +464,9 @@ class InitialisedLocal:
     def _bad(self, access):
         shape = np.broadcast_shapes(access.shape(), self.written.shape[1:])
         axes = zip(self.written.shape[1:], ((-1, 1, 1), (1, -1, 1), (1, 1, -1)))
-        lanes = tuple(np.arange(length).reshape(axis) if length > 1 else 0 for length, axis in axes)
+        lanes = tuple(
+            np.arange(length, dtype=np.int64).reshape(axis) if length > 1 else 0 for length, axis in axes
+        )
         bad = np.zeros(shape, bool)
         for step in range(access.width):
             index = np.clip(access.pattern.array + access.offset + step, 0, len(self.written) - 1)
@@ -673,7 +675,7 @@ class GlobalRaces:
         different = first != second
         repeated = cells[order][1:][same][different]
         np.maximum.at(self.updaters, repeated, level[different].astype(np.uint8))
-        found = repeated, first[different], np.full(len(repeated), site)
+        found = repeated, first[different], np.full(len(repeated), site, np.int32)
         last = second[different]
         self._keep_other(self.other_updater, self.other_update_site, *found, last, now.per_block)
 
@@ -707,7 +709,7 @@ class GlobalRaces:
         several = self.reader[cells] != ids
         if several.any():
             self._several_at_once(cells[several], ids[several], per_block)
-            found = cells[several], ids[several], np.full(np.count_nonzero(several), site)
+            found = cells[several], ids[several], np.full(np.count_nonzero(several), site, np.int32)
             last = self.reader[cells[several]]
             self._keep_other(self.other_reader, self.other_read_site, *found, last, per_block)
         self.read_site[cells] = site

@@ -95,7 +95,8 @@ class VectorClocks:
         self.warps = machine.chunk.geometry.width // WARP
         self.agents = self.warps
         self.clocks = np.zeros((self.warps, self.warps + MOST_BARRIERS), np.int32)
-        self._own = np.arange(self.warps), np.arange(self.warps)
+        every = np.arange(self.warps, dtype=np.int64)
+        self._own = every, every
         self.clocks[self._own] = 1
         # The lanes of a warp last met at this time on the warp's clock.
         self.together = np.zeros(self.warps, np.int32)
@@ -173,8 +174,9 @@ class VectorClocks:
             shape = np.broadcast_shapes(access.pattern.array.shape, np.shape(active), lanes)
             active = np.broadcast_to(active, shape)
             cells = np.broadcast_to(access.pattern.array, shape)[active]
-            lane = np.broadcast_to((np.arange(lanes[2]) % WARP).astype(np.int8), shape)[active]
-            cells = (cells[:, None] + np.arange(access.width)).reshape(-1)
+            lane = (np.arange(lanes[2], dtype=np.int64) % WARP).astype(np.int8)
+            lane = np.broadcast_to(lane, shape)[active]
+            cells = (cells[:, None] + np.arange(access.width, dtype=np.int64)).reshape(-1)
             self._cells[key] = cells, np.repeat(lane, access.width)
         cells, lanes = self._cells[key]
         return cells + access.offset, lanes
@@ -227,7 +229,7 @@ class VectorClocks:
         self._check_earlier_writes(array.storage, array.name, shadow, cells, site, f"lets {what} read")
         unfenced = shadow.unfenced[cells]
         if unfenced.any():
-            self._report_fence(array, cells[unfenced][0], int(unfenced.sum()), shadow, site, what)
+            self._report_fence(array, cells[unfenced][0], int(np.count_nonzero(unfenced)), shadow, site, what)
         entry = InFlight(cells, site, self.me)
         shadow.reading.begin(entry)
         return shadow, entry
@@ -358,7 +360,7 @@ class VectorClocks:
             "missing_fence",
             array.storage,
             array.name,
-            np.array([cell]),
+            np.array([cell], np.int64),
             site,
             f"{what} reads {{place}}, which warp {int(shadow.writer[cell])} stored in line "
             f"{self._line(began)}, with no fence_async() after the store: it may read the old value.",

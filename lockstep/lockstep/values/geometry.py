@@ -24,12 +24,12 @@ class Geometry:
         self.shape = (rows, columns, self.width)
         self.lanes = rows * columns * self.width
         self.no_threads = Mask(self, np.zeros((1, 1, 1), bool))
-        exists = (np.arange(self.width) < self.threads).reshape(1, 1, -1)
+        exists = (np.arange(self.width, dtype=np.int64) < self.threads).reshape(1, 1, -1)
         self.all_threads = Mask(self, None if exists.all() else exists)
-        self.linear = np.arange(self.width).reshape(1, 1, -1)
+        self.linear = np.arange(self.width, dtype=np.int64).reshape(1, 1, -1)
         self.thread = Coordinates(*(Lanes(Pattern(axis), 0, INT32) for axis in self._thread_axes()))
-        self.row = Pattern(np.arange(rows).reshape(-1, 1, 1))
-        self.column = Pattern(np.arange(columns).reshape(1, -1, 1))
+        self.row = Pattern(np.arange(rows, dtype=np.int64).reshape(-1, 1, 1))
+        self.column = Pattern(np.arange(columns, dtype=np.int64).reshape(1, -1, 1))
         self.lane = Lanes(Pattern(self.linear % WARP), 0, INT32)
         self._batches = {}
         self.units: dict = {}  # The masks of single warps and of single lanes are made when they are needed.
@@ -52,7 +52,7 @@ class Geometry:
         """
         found = self._batches.get((length, level))
         if found is None:
-            axis = np.arange(length).reshape((length,) + (1,) * (3 + level))
+            axis = np.arange(length, dtype=np.int64).reshape((length,) + (1,) * (3 + level))
             found = self._batches[length, level] = Pattern(axis)
         return found
 

@@ -328,7 +328,7 @@ def bitwise(op: str, a, b):
     return _plain(op, _BITWISE[op], *split(a), *split(b), dtype)
 
 
-_TRUTH = {truth: Pattern(np.full((1, 1, 1), truth)) for truth in (False, True)}
+_TRUTH = {truth: Pattern(np.full((1, 1, 1), truth, bool)) for truth in (False, True)}
 
 
 def _booleans(value) -> Pattern:

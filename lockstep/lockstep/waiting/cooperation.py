@@ -180,7 +180,7 @@ class Cooperation:
                 site,
                 array,
                 cells[unwritten],
-                np.full(int(unwritten.sum()), thread),
+                np.full(np.count_nonzero(unwritten), thread, np.int64),
                 1,
                 1,
                 _uninitialised(array),

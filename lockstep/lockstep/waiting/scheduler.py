@@ -476,8 +476,8 @@ def _masks(geometry, split) -> list:
         return [(0, geometry.all_threads)]
     if geometry.units.get(split) is None:
         width = WARP if split == WARPS else 1
-        exists = np.arange(geometry.width) < geometry.threads
-        unit = np.arange(geometry.width) // width
+        lane = np.arange(geometry.width, dtype=np.int64)
+        exists, unit = lane < geometry.threads, lane // width
         count = -(-geometry.threads // width)
         geometry.units[split] = [
             (number, geometry.mask((exists & (unit == number)).reshape(1, 1, -1))) for number in range(count)

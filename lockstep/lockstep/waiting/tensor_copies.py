@@ -148,7 +148,7 @@ class TensorCopies:
     def _threads(self) -> list[int]:
         """Return the active threads, each of which makes a copy of its own."""
         mask = self.machine.unit.mask
-        threads = np.arange(self.machine.chunk.geometry.threads)
+        threads = np.arange(self.machine.chunk.geometry.threads, dtype=np.int64)
         if mask.array is None:
             return threads.tolist()
         return threads[
@@ -183,7 +183,7 @@ class TensorCopies:
         if first * size % (8 * row_bytes) or tile.storage.alignment % (8 * row_bytes):
             self._report_misaligned(site, tile, index, 8 * row_bytes, thread)
             return None
-        cells = swizzled((first + np.arange(count)) * size, row_bytes) // size
+        cells = swizzled((first + np.arange(count, dtype=np.int64)) * size, row_bytes) // size
         return cells.reshape(matrix.box)
 
     # ---- what a copy costs ----
@@ -207,13 +207,13 @@ class TensorCopies:
         )
         sectors = lines = 0
         for row, column, high, wide in zip(np.maximum(rows, 0), np.maximum(columns, 0), height, width):
-            starts = ((row + np.arange(high)) * row_length + column) * size
+            starts = ((row + np.arange(high, dtype=np.int64)) * row_length + column) * size
             ends = starts + wide * size - 1
             if wide:
-                sectors += int((ends // SECTOR - starts // SECTOR + 1).sum())
-                lines += int((ends // LINE - starts // LINE + 1).sum())
+                sectors += int((ends // SECTOR - starts // SECTOR + 1).sum(dtype=np.int64))
+                lines += int((ends // LINE - starts // LINE + 1).sum(dtype=np.int64))
         bits = matrix.bytes * 8
-        moved = int((height * width).sum()) * size
+        moved = int((height * width).sum(dtype=np.int64)) * size
         costs = (len(rows), len(rows), moved, sectors, lines, 0, 0)
         machine.tally(MovedKey(site, matrix.array.name, "global", op, bits, costs), None)
         across = "store" if op == "load" else "load"
@@ -273,7 +273,7 @@ def _check(matrix, tile):
 def _inside(matrix, corner, width: int) -> tuple:
     """Return rows and columns of the box, clipped, and which elements lie in rows of length ``width``."""
     extents = (matrix.shape[0], width)
-    rows, columns = (at + np.arange(box) for at, box in zip(corner, matrix.box))
+    rows, columns = (at + np.arange(box, dtype=np.int64) for at, box in zip(corner, matrix.box))
     row_is, column_is = ((n >= 0) & (n < extent) for n, extent in zip((rows, columns), extents))
     clipped = (np.clip(n, 0, max(extent - 1, 0)) for n, extent in zip((rows, columns), extents))
     return *clipped, row_is[:, None] & column_is
