@@ -46,7 +46,7 @@ class OwnFaults:
 
 def _raised_by_a_handler(trace: types.TracebackType) -> bool:
     """Tell whether an error comes from one of the program's handlers of signals, such as a timer's."""
-    handlers = map(signal.getsignal, signal.valid_signals())
+    handlers = map(signal.getsignal, range(1, signal.NSIG))
     codes = {getattr(handler, "__code__", None) for handler in handlers} - {None}
     return any(frame.f_code in codes for frame, _ in traceback.walk_tb(trace))
 

@@ -46,7 +46,7 @@ def copied(node):
         return [copied(part) for part in node]
     if not isinstance(node, ast.AST) or isinstance(node, _LEAVES):
         return node
-    new = type(node)()
+    new = type(node).__new__(type(node))  # Without fields: the constructor of Python 3.15 wants them all.
     vars(new).update((name, copied(value)) for name, value in vars(node).items())
     return new
 
