@@ -78,6 +78,19 @@ def test_endless_kernel_is_stopped(kernel):
     assert str(line_marked(kernel, "endless")) in str(stopped.value)
 
 
+def test_a_range_may_be_longer_than_python_can_tell():
+    @cuda.jit
+    def kernel(out):
+        for p in range(-9223372036854775807, 9223372036854775807):
+            last = p
+            if last == -9223372036854775800:
+                break
+        out[cuda.grid(1)] = last
+
+    out = np.zeros(32, np.int64)
+    assert emulate(kernel, 1, 32, out).ok and (out == -9223372036854775800).all()
+
+
 @pytest.mark.full(reason="a million iterations")
 def test_endless_kernel_is_stopped_by_the_default_limit():
     out = zeros(32)

@@ -1,6 +1,5 @@
 """Runs branches and loops in lock-step: a branch narrows the mask, and a loop ends when no lane is in it."""
 
-import sys
 from time import perf_counter
 
 import numpy as np
@@ -476,15 +475,12 @@ def _same(a, b) -> bool:
     return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc")
 
 
-def _length(values) -> int:
-    """Return the number of values.
-
-    A range that is too long for ``len`` counts as more than any loop may run.
-    """
+def _length(values: range) -> int:
+    """Return the number of values. It may be too large for ``len``, whose result has 32 bits in a browser."""
     try:
         return len(values)
     except OverflowError:
-        return sys.maxsize
+        return -((values.start - values.stop) // values.step)
 
 
 def _start_stop_step(bounds: tuple) -> tuple:

@@ -141,7 +141,7 @@ class UnsetReads:
         bounds = list(map(folded, self.range_bounds(values) or ()))
         if not 1 <= len(bounds) <= 3 or any(type(bound) is not int for bound in bounds) or bounds[2:] == [0]:
             return False
-        return len(range(*bounds)) > 0
+        return bool(range(*bounds))
 
 
 def _both(*ends):
