@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gemm_course import LADDER
+from gemm_course import LADDER, records
 from gemm_course.compiler import recorded
 from gemm_course.compiler.limits import why_not
 from gemm_course.compiler.record import RECORDED
@@ -61,7 +61,7 @@ def test_an_iteration_computes_the_whole_tile_of_a_block(stage):
         ("FFMA", (9, 0), 1),
         ("FFMA", (8, 6), 1),
         ("FFMA", (8, 0), 2),
-        ("HMMA.16816.F32", (9, 0), 4),
+        ("HMMA.16816.F32", (9, 0), 6),
         ("HMMA.16816.F32", (8, 0), 8),
         ("HMMA.16816.F32", (8, 6), None),
         ("HGMMA.64x256x16.F32", (9, 0), 128),
@@ -76,6 +76,13 @@ def test_least_clocks(opcode, capability, clocks):
 def test_the_rates_are_those_of_the_data_sheets():
     """The H200's FP16 peak belongs to a lower clock than its FP32 peak, so it is between both bounds."""
     gpu = GPUS["H200"]
-    per_clock = multiply_adds("HMMA.16816.F32") / least_clocks("HMMA.16816.F32", (9, 0))
+    per_clock = multiply_adds("HGMMA.64x256x16.F32") / least_clocks("HGMMA.64x256x16.F32", (9, 0))
     at_the_highest_clock = 2e-6 * per_clock * 4 * gpu.multiprocessors * gpu.clock_mhz
     assert gpu.fp16_tensor_tflops <= at_the_highest_clock <= 1.1 * gpu.fp16_tensor_tflops
+
+
+def test_a_product_of_one_warp_takes_as_long_as_measured_on_registers_alone():
+    roof = records.compute_roofs().set_index("unit").loc["mma FP16"]
+    done, clocks = multiply_adds("HMMA.16816.F32"), least_clocks("HMMA.16816.F32", (9, 0))
+    gigahertz = roof.tflops * 1e3 / (2 * 4 * GPUS["H200"].multiprocessors * done / clocks)
+    assert 1.6 < gigahertz < roof.sm_clock_mhz / 1e3
