@@ -71,11 +71,9 @@ def timeline(slots: int, copy: int, multiply: int) -> Picture:
         else:
             drawing.hatch(left + clock * cell, y, cell - 0.6, 20)
     _key(drawing, y + 36)
-    needed = 1 + -(-copy // multiply)
     return drawing.picture(
         f"A copy of a tile takes {copy} units of time, its products {multiply}. With {of} the block "
-        f"multiplies {percent} % of the time once it is under way; {needed} slots would keep it busy all the "
-        "time."
+        f"multiplies {percent} % of the time once it is under way."
     )
 
 

@@ -16,6 +16,6 @@ def overlap() -> Explorer:
         lambda slots, copy: figure.timeline(slots, copy, MULTIPLY),
         {
             "slots": ("slots", range(1, figure.MOST_SLOTS + 1), 1),
-            "copy": ("time of a copy", COPIES, 6),
+            "copy": ("time of a copy", COPIES, MULTIPLY),
         },
     )

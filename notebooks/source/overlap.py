@@ -1,76 +1,99 @@
 # %% [markdown]
-# # [[overlap.ipynb]] · Nobody waits: overlap
+# # [[overlap.ipynb]] · Who works while a tile is under way?
 #
-# A tile is fetched, everybody waits, the tile is multiplied, and the memory waits. This notebook ends the
-# waiting. It needs no new unit of the GPU, and it leads past cuBLAS, in FP32 and in Python.
+# This is one block of the kernels that you wrote in notebooks [[shared_memory_tiles.ipynb]] to
+# [[warp_tiles.ipynb]]. Time runs from left to right. A thin line is a copy: a tile of A and one of B are
+# under way to shared memory. A box with a number is the products of that tile. Here both take 4 units of
+# time.
 #
-# **After this notebook you can** fetch tiles while others are multiplied, through registers and with copies
-# that run by themselves. You can write a ring of tiles and say how many may be under way; tell a missing
-# wait from a missing barrier; and read from a loop's machine code what it can reach at most.
-#
-# *Time: about 60 minutes to read, 90 for the exercises. Beyond the documents.*
+# Shared memory has room for one such pair of tiles. We call this room a **slot**. The block fills it, meets
+# at the barrier, multiplies, meets again, and fills it anew. **Half of the time nobody multiplies. Make that
+# vanish.**
 
 # %%
 import numpy as np
 import pandas as pd
 from numba import cuda, float32
 
-from gemm_course import check, emulate, records, run
+import lockstep
+from gemm_course import check, emulate, run
 from gemm_course import widgets as see
 from lockstep.intrinsics import cp_async4, cp_async_commit, cp_async_wait, unroll
 
-# %% [markdown]
-# ## In one picture
-#
-# Time runs from left to right. Shared memory has room for some tiles; each room is a **slot**. A thin line
-# is a copy that is under way, a block with a number is that tile's products.
-#
-# With one slot you see the kernels of notebooks [[shared_memory_tiles.ipynb]] to [[warp_tiles.ipynb]]. Now
-# give it a second. Then make the copies slow, 12 against 4 for the products: **how many slots until nobody
-# waits?** Guess, then try.
-
-# %%
 see.overlap()
 
+# %% [markdown]
+# With two slots one tile is multiplied while the next is copied: set *slots* to 2. Now the memory is slow,
+# and a copy takes 12. How many slots does it take until nobody waits? Guess first. Then move *slots* and
+# *time of a copy*, find the rule for any copy, and write it down as a function.
+
+
+# %% id="slots-needed"
+def slots_needed(copy, products):
+    ### BEGIN SOLUTION
+    return 1 + -(-copy // products)
+    ### STUB
+    # return None  # the fewest slots with which nobody waits
+    ### END SOLUTION
+
+
+[slots_needed(copy, 4) for copy in (2, 4, 6, 8, 12, 14)]  # compare with the picture
+
 # %% [markdown] tags=["thought"]
-# Four. While one tile is multiplied, three others are under way: 12 / 4. In general it takes 1 + copy /
-# products, rounded up. It is [Little's law](glossary.md#in-flight) once more: what has to be in flight is
-# latency times throughput.
+# Four: one tile is multiplied, and during its 4 units of time three others are on their way. In general it
+# takes **1 + copy / products** slots, with the fraction rounded up: `1 + -(-copy // products)`, which is 2,
+# 2, 3, 3, 4 and 5 here.
 
 # %% [markdown]
-# ## Who waits?
+# *Time: about 55 minutes to read, 80 for the exercises, in four sittings: pauses are marked. None of the
+# documents goes as far as this.*
 #
-# In notebook [[warp_tiles.ipynb]] an SM held two blocks of `warp_tiled`. While one waited for its tile, the
-# other multiplied. That is overlap too, without a line of code.
+# First two questions from memory, without looking back:
+
+# %%
+see.recall("overlap")
+
+# %% [markdown]
+# ## Is a second block not enough?
 #
-# But the two blocks share the registers. Take larger tiles, 128 × 256 × 8, with warps of 64 × 64. A
-# thread has 16 × 8 = 128 results, and reads only 24 operands for 128 multiply-adds, where 8 × 8 results
-# need 16 for 64. It also takes 191 registers, so an SM has room for one block of 8 warps.
+# An SM held two blocks of `warp_tiled`. While one waited for its tiles, the other one multiplied. So there
+# was overlap already, without a line of code. But the two share the SM's registers.
+#
+# Larger tiles want all of these. From here on every figure is for **the large tiles**: a block computes 128 ×
+# 256 results, 8 steps along k at a time, and a thread 16 × 8. Blocks have 256 threads, as before. Complete
+# the two lines.
+
+# %% id="large"
+large = {"BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "PAD": 4}
+### BEGIN SOLUTION
+reads = {"8 × 8": 16 / 64, "16 × 8": 24 / 128}
+blocks = 65536 // (256 * 191)
+### STUB
+# reads = {"8 × 8": 16 / 64, "16 × 8": ...}  # reads of shared memory per multiply-add
+# blocks = ...  # on an SM: it has 65,536 registers, and each of these threads takes 191
+### END SOLUTION
+reads, blocks
 
 # %%
 see.predict("overlap.alone")
 
 # %%
-large = ("warp_tiled", {"BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "PAD": 4})
-see.fold(lambda: see.waits(large))
-
-# %% [markdown] tags=["answer"]
-# 32.9 TFLOPS, where the smaller tiles do 43.0. The larger ones need fewer instructions (1.14 per
-# multiply-add instead of 1.16), but in 42 % of the clocks a scheduler has nothing to issue. All 8 warps
-# come to the same barrier, and then all wait for the same tile.
+see.fold(lambda: see.waits(("warp_tiled", large)), first="Choose your answer first, then open this.")
 
 # %% [markdown]
-# ## Two slots
+# **What we now know:** larger tiles need fewer reads, but only one block fits. Alone, it waits.
 #
-# The idea is old and simple: **ask for the next tile before you multiply this one.** A load is only a
-# request. The thread goes on until it *uses* the value. So in iteration t a thread
+# ## How does a thread ask early?
+#
+# A load is a **request**. The thread goes on at once, and stops only where it *uses* what it loaded. So ask
+# for the next tile before you multiply this one. In iteration t a thread
 #
 # 1. loads its elements of tile t + 1 into registers, and does not touch them;
-# 2. multiplies tile t;
+# 2. multiplies tile t, which lies in one slot;
 # 3. stores the elements into the *other* slot;
 # 4. meets the others at a barrier.
 #
-# Step 2 takes long enough for the load to arrive. This is called **double buffering**.
+# While step 2 runs, the load arrives. This is called **double buffering**.
 
 # %%
 see.predict("overlap.barriers")
@@ -79,10 +102,10 @@ see.predict("overlap.barriers")
 # ### Exercise [[two_slots]] · Two slots
 # *core · medium · 15 minutes*
 #
-# Notebook [[shared_memory_tiles.ipynb]]'s kernel with two slots: tiles of 16 × 16, a thread per element of C,
-# m, n and k multiples of
-# 16. The first tile is fetched for you. Write what belongs before and after the loop over p. The checker
-# looks for loads before the products, for stores after them, and for no barrier too many.
+# Here is the kernel of [[tile_kernel]] with two slots: tiles of 16 × 16, a thread for each element of C, and
+# m, n and k multiples of 16. The first tile is fetched for you. Write what belongs before and after the loop
+# over p. The checker wants all loads of a tile before its products begin, the stores after them, and no
+# barrier too many.
 
 
 # %% id="ex-two_slots"
@@ -122,66 +145,100 @@ def two_slots(k, A, B, C):
 check.two_slots(two_slots)
 
 # %% [markdown]
-# ## What is it worth?
-#
-# `double_buffered` is the same change to `warp_tiled`, with the large tiles. (Its loop runs once more, and
-# fetches the first tile as well.)
+# `double_buffered` is the same change to `warp_tiled`, with the large tiles.
+
+# %% tags=["listing"]
+see.fold(see.diff("warp_tiled", "double_buffered"), first="Write the exercise first, then open this.")
 
 # %%
 see.predict("overlap.two")
 
 # %%
-see.fold(lambda: see.waits(large, "double_buffered"))
+see.fold(
+    lambda: see.waits(("warp_tiled", large), "double_buffered", meanings=False),
+    first="Choose your answer first, then open this.",
+)
 
 # %% [markdown] tags=["answer"]
-# 1.39 times. The wait for global memory falls from 20 % to 0.1 %, that at barriers from 8 to 2 %. And this
-# with 2 % *more* instructions in the loop: 1,191 instead of 1,170. So there are two ways to be faster:
-# fewer instructions, or fewer clocks in which none is issued. This was the second.
+# 33 TFLOPS become 46: **1.39 times**. The wait for global memory has gone from 20 % to nothing. And that with
+# 2 % *more* instructions. So a kernel can become faster in two ways: by fewer instructions, or by fewer
+# clocks in which none is issued.
 #
-# And the example of notebook [[warp_tiles.ipynb]], 128 × 128 × 16 with two blocks per SM? There double
-# buffering *loses*: 42.0 TFLOPS instead of 43.0. The other block was already at work while one waited.
-# (`data/h200/sweep.csv`, `ladder.csv`.)
+# Was it the waiting alone? With 128 × 128 × 16, where two blocks share an SM, the second slot gains nothing:
+# 42 TFLOPS instead of 43. There the other block had been at work.
 
 # %% [markdown]
-# ## Copies that run by themselves
+# **What we now know:** with two slots a single block fetches and multiplies at the same time.
 #
-# `double_buffered` still does too much. Each element passes through a register: a load, a register that is
-# taken for a whole iteration, a store, addresses for both. Since compute capability 8.0 there is an
-# instruction for the whole way, `cp.async`: global memory to shared memory, no register, and the thread
-# goes on at once. You met it in notebook [[tensor_cores.ipynb]], where the kernel waited at once.
+# *A good place for a pause.*
 #
-# | call of a thread | does |
+# ## Must a thread carry every float?
+#
+# In `double_buffered` a thread carries its floats: a load, a register that is taken as long as a tile is
+# multiplied, a store, and addresses for both. Since the A100 of 2020 NVIDIA's GPUs have one instruction for
+# the whole way, `cp.async`: from global to shared memory, through no register. The thread orders the copy,
+# and goes on.
+#
+# | call of a thread | what it does |
 # |---|---|
-# | `cp_async4(As, (slot, r, c), A, (row, p), valid)` | starts to copy 4 bytes; `valid` of them are read |
-# | `cp_async_commit()` | closes a **group**: the copies that this thread has started since the last one |
-# | `cp_async_wait(n)` | waits until at most the `n` newest groups are still under way |
+# | `cp_async4(As, (s, r, c), A, (row, p), 4)` | orders a copy of 4 bytes, from `A[row, p]` to `As[s, r, c]` |
+# | `cp_async4(As, (s, r, c), A, (row, p), 0)` | the same, but `A` is not touched, and a zero is stored |
+# | `cp_async_commit()` | closes a **group**: the copies that this thread has ordered since the last one |
+# | `cp_async_wait(n)` | waits until at most `n` of this thread's groups, the newest, are still under way |
 #
-# `valid` is 4 for an element that exists. With 0 a zero is stored and A is not touched, so its index may lie
-# outside. The compiler must know `n`: a plain number, or a name from outside the kernel. Groups arrive in the
-# order in which they were committed, and **an empty group counts too**.
+# Groups arrive in the order in which they were committed, and **an empty group counts too**. The compiler
+# must know `n`: it is a plain number, or a name from outside the kernel.
+#
+# Now a trap. This kernel turns 64 floats round. Two lines are missing between the order and the use. Run it,
+# and read what the emulator finds. Add one line, run it again, and add the other. Then **swap the two**.
 
-# %% [markdown]
-# Now the trap. A copy that has arrived is visible to the thread that *asked* for it, and to nobody else. So
-# says the [PTX
-# manual](https://docs.nvidia.com/cuda/parallel-thread-execution/#data-movement-and-conversion-instructions-cp-async-wait-group).
-# A tile is made of everybody's copies. So there are two steps, always in this order:
+
+# %% id="turn-round"
+@cuda.jit
+def turn_round(x, out):
+    tile = cuda.shared.array(64, float32)
+    tx = cuda.threadIdx.x
+    cp_async4(tile, tx, x, tx, 4)
+    cp_async_commit()
+    ### BEGIN SOLUTION
+    cp_async_wait(0)
+    cuda.syncthreads()
+    ### STUB
+    # # your two lines
+    ### END SOLUTION
+    out[tx] = tile[63 - tx]
+
+
+x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+for finding in emulate(turn_round, 1, 64, x, out).errors:
+    print(finding.message)
+print("right" if (out == x[::-1]).all() else "wrong")
+
+# %% [markdown] tags=["thought"]
+# With `cp_async_wait(0)` alone the numbers are right, and it is a race all the same: this thread's copy has
+# come, and of the others' it knows nothing. ([So says NVIDIA's
+# manual.](https://docs.nvidia.com/cuda/parallel-thread-execution/#data-movement-and-conversion-instructions-cp-async-wait-group))
+# A barrier before the wait proves nothing either. So always, in this order:
 #
 # 1. `cp_async_wait(...)`: **my** copies are there;
 # 2. `cuda.syncthreads()`: **everybody** has said so.
-#
-# ## The ring
-#
-# With copies that cost no registers, there can be more than two slots. They form a **ring**: tile t lies in
-# slot `t % SLOTS`, and after the last slot comes the first. One slot is read; in the others tiles are on
-# their way.
 
 # %% [markdown]
+# **What we now know:** copies can run by themselves. Who uses a tile first waits for its own copies, then
+# meets the others.
+#
+# ## How many tiles may be under way?
+#
+# Copies that take no registers can be ordered further ahead than one tile. Then the slots form a **ring**:
+# tile t lies in slot `t % SLOTS`, so after the last slot comes the first. One is read; into the others tiles
+# are on their way.
+#
 # ### Exercise [[ring_places]] · Around the ring
 # *core · easy · 5 minutes*
 #
-# The loop is at tile t. SLOTS - 1 tiles were asked for before the loop, and each iteration asks for one
-# more. Return three numbers: the slot that is read, the slot that is filled, and the tile that it is filled
-# with. Draw a ring of three on paper first.
+# SLOTS - 1 tiles are asked for before the loop. Each iteration asks for one more, and then multiplies. The
+# loop is at tile t. Return three numbers: the slot that is read, the slot that is filled, and the tile that
+# it is filled with. Draw a ring of three on paper first.
 
 
 # %% id="ex-ring_places"
@@ -196,27 +253,31 @@ def places(t, SLOTS):
 check.ring_places(places)
 
 # %% [markdown]
-# One barrier per iteration is enough, if it stands in the right place. It makes two promises at once: tile
-# t has come for everybody; **and** everybody has finished with tile t - 1, whose slot is filled next. So
-# the iteration is: wait, barrier, ask for a tile, multiply.
+# One barrier per tile is enough, if it stands in the right place. It promises two things: tile t has come for
+# everybody, **and** everybody has finished tile t - 1, whose slot is filled next. So the order is: **wait,
+# barrier, ask, multiply.**
 #
-# How many groups may be under way at the wait? Count with three slots: before the loop tiles 0 and 1 were
-# committed. At t = 0 tile 0 must be there, and tile 1 may still be under way: **one**.
+# How many groups may still be under way at this wait, if each tile is a group? Take three slots. Before the
+# loop tiles 0 and 1 were committed. At t = 0 tile 0 must have come, and tile 1 may be under way: one.
 
 # %%
 see.predict("overlap.pending")
 
 # %% [markdown]
 # ### Exercise [[any_ring]] · A ring by hand
-# *core · hard · the heart of this notebook · 25 minutes*
+# *core · hard · 25 minutes*
 #
-# The kernel of [[two_slots]] with a ring of SLOTS tiles, now for **any** m, n and k. `fetch` is written for
-# you: it starts this thread's two copies of tile t, zeros beyond k, and may be asked for tiles that do not
-# exist. Threads beyond the last row or column fetch the last one's elements: nobody stores their results.
-# `fetch` does not commit.
+# This is the kernel of [[two_slots]] with a ring of SLOTS tiles, for **any** m, n and k. `fetch` is written
+# for you. It orders this thread's two copies of tile t, zeros beyond k, and may be asked for tiles that do
+# not exist. It does not commit. Threads outside C copy as well, for their whole block; only their results are
+# not stored.
 #
-# You write `IN_FLIGHT`, the number of groups that may be under way at the loop's wait; the **prologue**,
-# which fills the ring before the loop; the loop; and the end: no copy may be under way when a block ends.
+# You write
+#
+# - `IN_FLIGHT`, how many groups may be under way at the loop's wait, for any SLOTS;
+# - the **prologue**, which asks for the first tiles before the loop;
+# - the loop over tiles;
+# - the end: no copy may be under way when a block ends.
 
 
 # %% id="ex-any_ring"
@@ -265,12 +326,32 @@ def make_ring(SLOTS):
 check.any_ring(make_ring)
 
 # %% [markdown]
-# ## Four rings, three bugs
+# **Break it.** Near the end there is no tile left to ask for. So put `fetch` and `cp_async_commit` of the
+# loop under one `if t + SLOTS - 1 < (k + 15) // 16:`, and run the cell again. What will the checker say? Say
+# it first; then repair your kernel.
+
+# %% [markdown] tags=["thought"]
+# A tile is read before it has come. In the last iterations no group is committed any more, so the tile that
+# is needed is itself among the newest, which the wait lets go on. An empty commit costs nothing, and keeps
+# the count right: only `fetch` may stand in the `if`.
+
+# %% [markdown]
+# **What we now know:** wait for mine, meet the others, ask, multiply. SLOTS - 2 groups may be under way at
+# the wait.
 #
-# Bugs of this kind are mean: on a GPU the numbers are often right, until another GPU or another clock makes
-# them wrong. Here are four rings of three slots, W, X, Y and Z, without their source. One has no bug and
-# only waits too much, one never waits for its copies, one has no barrier in its loop, and one fills a slot
-# too early. The emulator runs each with one tile, two and four.
+# *A good place for a pause.*
+#
+# ## Which ring has which bug?
+#
+# Such bugs are mean: on a GPU the numbers are often right, until another GPU or another clock makes them
+# wrong. Here are four rings of three slots, W, X, Y and Z, without their source:
+#
+# - one has no bug, and only waits too much;
+# - one never waits for its copies;
+# - one has no barrier in its loop;
+# - one fills a slot too early.
+#
+# The emulator runs each with one tile, two and four. *Findings* means that it found something wrong.
 
 # %%
 from gemm_course.checks.kits import RINGS
@@ -278,21 +359,20 @@ from gemm_course.checks.kits import RINGS
 rng = np.random.default_rng(0)
 seen = {}
 for name, ring in RINGS.items():
-    for k in (16, 32, 64):
-        A, B = rng.random((16, k), np.float32), rng.random((k, 16), np.float32)
+    for tiles in (1, 2, 4):
+        A, B = rng.random((16, 16 * tiles), np.float32), rng.random((16 * tiles, 16), np.float32)
         C = np.zeros((16, 16), np.float32)
-        errors = emulate(ring, 1, (16, 16), k, A, B, C).errors
+        errors = emulate(ring, 1, (16, 16), 16 * tiles, A, B, C).errors
         right = np.allclose(C, A @ B, 1e-4)
-        found = ", findings" if errors else ""
-        seen[name, f"k = {k}"] = ("right" if right else "wrong") + found
-pd.Series(seen).unstack()[["k = 16", "k = 32", "k = 64"]]
+        seen[name, tiles] = ("right" if right else "wrong") + (", findings" if errors else "")
+pd.Series(seen).unstack().rename_axis(columns="tiles")
 
 # %% [markdown]
 # ### Exercise [[ring_suspects]] · Who is who?
 # *core · medium · 10 minutes*
 #
-# Think first: how many tiles does it take until a slot is used twice? What do the numbers look like if
-# nobody waits at all? The numbers and the findings together tell all four.
+# Think first: with how many tiles is a slot used twice? What are the numbers like if nobody waits at all? The
+# numbers and the findings together tell all four.
 
 # %% id="ex-ring_suspects"
 ### BEGIN SOLUTION
@@ -304,58 +384,109 @@ bugs = {"W": "slot", "X": "none", "Y": "barrier", "Z": "wait"}
 check.ring_suspects(bugs)
 
 # %% [markdown]
-# ## What do the copies bring?
+# **What we now know:** a missing wait shows in the first tile, a slot that is filled too early only when it
+# is used again. Right numbers prove nothing.
 #
-# In `async_copy` each thread of `double_buffered`'s block asks for copies instead of carrying elements. As is
-# still transposed: `fetch` copies A's elements one by one, each to its own place, and B's by fours. It also
-# commits. The stage's ring has `SLOTS` slots, two in our example. Look at the loop: what is gone?
+# ## What does it save to carry nothing?
+#
+# `async_copy` is `double_buffered` with a ring, of two slots here. Its `fetch` commits as well.
 
-# %%
-see.fold(see.diff("double_buffered", "async_copy"), first="Answer first, then open this.")
+# %% tags=["listing"]
+see.fold(see.diff("double_buffered", "async_copy"), first="Write the exercises first, then open this.")
 
 # %% [markdown]
-# The loop over tiles has been compiled for the H200. Of its 1,191 instructions in `double_buffered` 1,024
-# are multiply-adds: 16 × 8 results, 8 steps. In `async_copy` it has 1,136, 4.6 % fewer.
-#
-# A scheduler of an H200 issues one instruction per clock, and a multiply-add in each clock is the FP32
-# peak. So **every instruction that is no multiply-add costs one.** At most `async_copy` can reach 1,024 /
-# 1,136 = 90 % of the peak.
+# The loop of `double_buffered` has 1,191 instructions, 1,024 of them multiply-adds: 16 × 8 results, 8 steps.
+# That of `async_copy` has 1,136. A scheduler issues one instruction per clock, of any kind, and a
+# multiply-add in each clock would give 67 TFLOPS. **Every instruction that is no multiply-add costs one.**
+# What is each loop's roof, in TFLOPS?
+
+# %% id="loop-roofs"
+### BEGIN SOLUTION
+roofs = {"double_buffered": 67 * 1024 / 1191, "async_copy": 67 * 1024 / 1136}
+### STUB
+# roofs = {"double_buffered": ..., "async_copy": ...}
+### END SOLUTION
+roofs
 
 # %%
 see.predict("overlap.copies")
 
 # %%
-see.fold(lambda: see.compare_code("double_buffered", "async_copy"))
+see.fold(
+    lambda: see.compare_code("double_buffered", "async_copy"),
+    first="Choose your answer first, then open this.",
+)
 
 # %% [markdown] tags=["answer"]
-# 45.6 TFLOPS become 49.3, 8 % more. From 89 % of cuBLAS's speed we had predicted 93, and it became 96. The
-# instructions explain 5 %. The rest is in the row "issue slots taken": of all clocks, 82 % became 85. Most of
-# what has gone is no load and no store, but what surrounded them: addresses, moves, comparisons.
+# 46 TFLOPS become 49: **8 %**. The roofs are 58 and 60, so the instructions explain 5 %. The rest is in the
+# row of the issue slots: taken in 82 % of the clocks before, in 85 now.
 
 # %% [markdown]
-# ## Read ahead
+# **What we now know:** most of what went is neither load nor store. It is what surrounded them: addresses,
+# moves, comparisons.
 #
-# One wait is left. After each barrier the first thing that all 8 warps do is to read operands from shared
-# memory, and until these come nobody has anything to multiply. Within a tile the compiler reads ahead by
-# itself. Across a barrier it must not.
+# *A good place for a pause. What follows takes about 55 minutes.*
 #
-# So move the barrier. Take **two sets** of registers for a step's operands: one is multiplied while the other
-# is read. At a tile's last step, p = BK - 1, its operands are in registers already. Nobody needs the old slot
-# any more, and the step after p is the first of the next tile.
+# ## Who multiplies right behind the barrier?
 #
+# Nobody. All 8 warps come from the barrier together, and all ask shared memory for their **operands** of step
+# 0, the elements that they multiply. Until these come, no warp has anything to do. Within a tile the compiler
+# places such reads early, by itself. Across a barrier it must not: what a slot holds may change there.
+#
+# So you do it. A thread gets **two sets** of registers for the operands of a step. While it multiplies one
+# set, it reads the operands of the step after it into the other. Here is tile 1 of a ring with three slots;
+# its tiles are 4 steps deep. The operands of its step 0 are in set 0 already.
+#
+# | step p | wait and barrier first? | reads | multiplies |
+# |---|---|---|---|
+# | 0 | no | slot 1, step 1, into set 1 | set 0 |
+# | 1 | no | slot 1, step 2, into set 0 | set 1 |
+# | 2 | no | slot 1, step 3, into set 1 | set 0 |
+# | 3 | ? | slot ?, step ?, into set ? | set ? |
+#
+# Fill in its last row. What comes after step 3, and where does it lie?
+
+# %% id="last-row"
+### BEGIN SOLUTION
+slot, step, into, multiplied = 2, 0, 0, 1
+### STUB
+# slot, step, into, multiplied = None, None, None, None
+### END SOLUTION
+7 * slot + 5 * step + 3 * into + multiplied if slot is not None else "not yet"  # must be 15
+
+# %% [markdown] tags=["thought"]
+# Behind step 3 comes step 0 of tile 2, in slot 2. It goes into set 0, while set 1, which holds step 3, is
+# multiplied. Tile 2 must have come before that read. So **the wait and the barrier belong into the last
+# step**, p = BK - 1, before its read. And what they cost is hidden: this step's products are still to be
+# multiplied.
+#
+# The barrier promises two things as before. Everybody's copies of tile 2 have come. And everybody has read
+# tile 1 to its end, so behind this barrier its slot may be filled.
+
+# %% [markdown]
 # ### Exercise [[reads_ahead]] · Read ahead
-# *core · hard · the heart of this section · 20 minutes*
+# *core · hard · the heart of this notebook · 25 minutes*
 #
-# A block of 8 × 8 threads computes 32 × 32 elements, 4 × 4 per thread. The parts are given:
+# A block of 8 × 8 threads computes 32 × 32 elements, 4 × 4 per thread, for any m, n and k. Four device
+# functions are given:
 #
-# - `fetch(As, Bs, slot, A, B, t, m, n, k)` asks for tile t, and commits. Beyond k it brings zeros.
-# - `read_step(a[s], b[s], As, Bs, slot, p)` reads step p of the tile in `slot` into set s, 4 + 4 operands.
+# - `fetch(As, Bs, slot, A, B, t, m, n, k)` asks for tile t **and commits it**, so each call is a group.
+#   Beyond k it brings zeros; t may be a tile that does not exist.
+# - `read_step(a[s], b[s], As, Bs, slot, p)` reads step p of the tile in `slot` into set s: 4 + 4 operands.
 # - `add_step(acc, a[s], b[s])` adds the 16 products of set s.
+# - `store(C, acc, m, n)` stores the results, and is called already.
 #
-# Write the loop. Each step's operands are read **before** the products of the step before it are added, and
-# so across the tile's end: 16 multiply-adds always stand between a read and its use. One wait and one barrier
-# per tile, in the right step. Let p run over `unroll(range(BK))`: only a number that the compiler knows may
-# choose a register. BK is even.
+# The prologue is given, and `IN_FLIGHT` too. You write what brings the very first operands into set 0, and
+# the loops over tiles and steps:
+#
+# - In each step, also the last one of a tile, the operands of the step after it are read first; then this
+#   step's products are added. So 16 multiply-adds always stand between a read and its use.
+# - There is one wait and one barrier per tile, where your table has them.
+# - As in [[any_ring]], every iteration asks for one tile, the last ones too. It is the same circle of wait,
+#   barrier, ask, multiply; but this loop enters it at *ask*, for the first wait stands before it. So ask
+#   before you wait: `IN_FLIGHT` counts on that.
+# - BK is even, so step 0 always goes into set 0. Behind the last tile one step may be read that nobody
+#   multiplies.
 
 
 # %% id="ex-reads_ahead"
@@ -405,77 +536,35 @@ def make_reads_ahead(SLOTS, BK):
 check.reads_ahead(make_reads_ahead)
 
 # %% [markdown]
-# `read_ahead` on the ladder does so with 16 × 8 results per thread. It is the same work in another order.
-# Both loops have 1,136 instructions, of which 1,024 are multiply-adds and 51 reads of shared memory, 48 of
-# them of operands, four at a time.
+# `read_ahead` does so with the large tiles. It has as many instructions in its loop as `async_copy`, 1,136,
+# and as many of each kind that counts: 1,024 multiply-adds, 51 reads of shared memory. Only the order is
+# another one.
+
+# %% tags=["listing"]
+see.fold(see.diff("async_copy", "read_ahead"), first="Write the exercise first, then open this.")
 
 # %%
 see.predict("overlap.ahead")
 
 # %%
-see.fold(lambda: see.waits("async_copy", "read_ahead"))
-
-# %% [markdown] tags=["answer"]
-# 6 % faster, with not one instruction fewer. Issue slots were taken in 85 % of the clocks, now in 90.
-# **52.2 TFLOPS are 102 % of cuBLAS's**, measured in the same run. But the stage changes one thing more.
-
-# %% [markdown] id="side-walks_and_groups"
-# *Side trip, 20 minutes: [What if the order changes?](walks_and_groups.ipynb)*
-
-# %% [markdown]
-# ## What limits it now?
-#
-# Somebody has lost the labels again. Three of `warp_tiled` with the large tiles, `double_buffered`,
-# `async_copy` and `read_ahead` are here. **Who is who, and who is missing?**
-#
-# | | X | Y | Z |
-# |---|---|---|---|
-# | instructions per multiply-add | 1.11 | 1.14 | 1.11 |
-# | a warp waits for global memory | 1 % | 20 % | 0 % |
-# | a warp waits for shared memory | 8 % | 8 % | 5 % |
-
-# %%
 see.fold(
-    lambda: see.limits(large, "double_buffered", "async_copy", "read_ahead"),
-    first="Answer first, then open this.",
+    lambda: see.waits("async_copy", "read_ahead", meanings=False),
+    first="Choose your answer first, then open this.",
 )
 
-# %% [markdown] tags=["thought"]
-# X is `async_copy`, Y `warp_tiled`, Z `read_ahead`. Missing is `double_buffered`, the only one with 1.16
-# instructions per multiply-add.
-#
-# The limit of the last three is the same, issue slots, and it is now a hard one: in 90 % of the clocks an
-# instruction is issued, and 90 % of these are multiply-adds. That is 81 % of the FP32 peak while the SMs
-# have work. For 3 % of the time some have none, since 512 blocks are no multiple of 132: a matter for
-# notebook [[last_per_cent.ipynb]].
+# %% [markdown] tags=["answer"]
+# 49 TFLOPS become **52**, 6 % more, with not one instruction fewer. Issue slots were taken in 85 % of the
+# clocks, now in 90. And cuBLAS, NVIDIA's own library, does 51 on the same H200, with a kernel that it chose
+# itself, as it does for everybody. **You have passed it: 102 %, in Python.**
 
 # %% [markdown]
-# ## Tune it
-#
-# **Two hunts.** Change one slider each time, from the example, and come back.
-#
-# 1. One change makes the kernel **ten times slower**. Which, and why? (The explorer's line on registers and
-#    warps tells.)
-# 2. Which change costs least? Is it one that you would have called important?
-
-# %%
-see.tiles("grouped_blocks")
-
-# %% [markdown] tags=["thought"]
-# 1. BM = 256. The block has 512 threads, and 65,536 / 512 leaves 128 registers for each. The 128
-#    accumulators alone take that many, so they [spill](glossary.md#spilling) to memory: 4.6 TFLOPS.
-# 2. GROUP = 1: 0.1 % or less.
-
-# %% [markdown]
-# ## Past cuBLAS
-#
-# Does the last stage still multiply? Then the three steps, and the library. `warp_tiled` has its usual tiles
-# here, with two blocks per SM. **Which step brings the most now?**
+# Does this kernel still multiply? And which of the steps to it brought most? (`warp_tiled` has its usual
+# tiles here, with two blocks on an SM.)
 
 # %%
 rng = np.random.default_rng(0)
 A, B = rng.standard_normal((150, 70), np.float32), rng.standard_normal((70, 140), np.float32)
-np.abs(run("grouped_blocks", A, B).C - A @ B).max()
+np.abs(run("read_ahead", A, B).C - A @ B).max()
 
 # %%
 see.fold(
@@ -483,44 +572,107 @@ see.fold(
     first="Answer first, then open this.",
 )
 
-# %% [markdown] tags=["thought"]
-# The copies: 8 %. Large tiles and two slots bring 6 % together, and so does reading ahead with the walk.
+# %% [markdown]
+# **What we now know:** the same instructions in a better order are worth as much as fewer instructions.
+
+# %% [markdown] id="side-walks_and_groups"
+# Side trip, 30 minutes: `read_ahead` also changes the order in which a thread multiplies.
+# [What if the order changes?](walks_and_groups.ipynb) It leads back to this line.
 
 # %% [markdown]
-# ---
-# ## Quiz
+# ## Which number matters most?
+#
+# Each of these changes one number of `read_ahead`, and each makes it slower. Put the four in order, from the
+# smallest loss to the largest, before you move a slider. Then try them, one at a time.
+#
+# - SLOTS 3: one slot more
+# - PAD 0: no padding behind the rows of As
+# - BM 64: a block half as tall
+# - BM 256: a block twice as tall
+
+# %%
+see.tiles("read_ahead", tells_best=False)
+
+# %% [markdown] tags=["thought"]
+# | | as it was | SLOTS 3 | BM 64 | PAD 0 | BM 256 |
+# |---|---|---|---|---|---|
+# | TFLOPS | 52.2 | 51.6 | 50.4 | 47.4 | 4.5 |
+#
+# BM 256 leaves each of 512 threads 128 registers, as many as it has accumulators: it spills, as in notebook
+# [[warp_tiles.ipynb]]. A third slot hides nothing, for with two hardly anybody waits. The surprise is PAD: in
+# notebook [[vectorized_access.ipynb]] it made no difference.
+
+# %% [markdown]
+# Why does it now? Count what the copies of A do. `fetch` stores As transposed, float by float. Lane `l` of a
+# warp copies row `l // 8` of A's tile, column `l % 8`. So its float goes to the word `l % 8 * (128 + PAD) + l
+# // 8` of As. `lockstep.wavefronts` takes the words of 32 lanes, the bits per lane, and `"store"`.
+
+# %% id="copy-wavefronts"
+### BEGIN SOLUTION
+for PAD in (0, 4):
+    words = [lane % 8 * (128 + PAD) + lane // 8 for lane in range(32)]
+    print("PAD", PAD, "takes", lockstep.wavefronts(words, 32, "store"), "wavefronts")
+### STUB
+# # your code: how many wavefronts does one such copy take with PAD 0, and with PAD 4?
+### END SOLUTION
+
+# %% [markdown] tags=["thought"]
+# By the rule for stores 8 with PAD 0, where eight lanes meet in one bank, and 1 with PAD 4. A tile of A takes
+# 32 such copies: 256 wavefronts instead of 32, while all reads of the tiles take 1,024. In
+# notebook [[vectorized_access.ipynb]] four lanes met.
+
+# %% [markdown]
+# **What we now know:** what brought nothing in one kernel brings 10 % in another. Measure again.
+
+# %% [markdown]
+# ## What stops it now?
+#
+# Forecast `read_ahead` from three shares. An instruction is issued in 90 % of the clocks; 90 % of these are
+# multiply-adds; and its 512 blocks run on 132 SMs, one at a time on each, so in the last of four rounds some
+# SMs have none. What does that make of 67 TFLOPS?
+
+# %% id="forecast"
+### BEGIN SOLUTION
+forecast = 67 * 0.90 * 0.90 * (512 / (4 * 132))
+### STUB
+# forecast = ...  # 67 times what?
+### END SOLUTION
+forecast
+
+# %% [markdown] tags=["thought"]
+# 67 · 0.90 · 0.90 · 0.97 = 53, and 52 were measured. So **issue slots** are the limit, and now a hard one.
+# One clock in ten is left without an instruction, and one instruction in ten is no multiply-add.
+
+# %% [markdown]
+# ## What have you made?
+#
+# Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
+
+# %% [markdown] tags=["thought"]
+# - **I made** a ring of tiles that copies fill by themselves, and a loop that reads its operands one step
+#   ahead, across the barrier.
+# - **It reached** 52 TFLOPS on an H200, as `read_ahead` with the large tiles: 102 % of cuBLAS.
+# - **What stops it now** is that an instruction is issued in 90 % of the clocks, and 90 % of them are
+#   multiply-adds already.
+#
+# Who works while a tile is under way? The same block, on the tile before.
+
+# %% [markdown]
+# **Celebrate: here the story of FP32 ends.** In notebook [[naive.ipynb]] your first kernel reached 0.5
+# TFLOPS. This one is a hundred times as fast, and you have written each of its ideas yourself: coalescing,
+# tiles, results in registers, fours, lanes, a ring, reading ahead.
+#
+# (The 102 % are for 4096³ and 8192³. At 1024³ C has 32 of the large tiles, for 132 SMs: there the course's
+# kernels with these tiles reach a third of cuBLAS, which chooses its kernel by the size.)
+#
+# From here on a place of your ladder is a *part* of a kernel: it has the speed of the ladder's kernel, and no
+# bet.
+
+# %%
+see.my_ladder()
+
+# %% [markdown]
+# ## Three questions about other kernels
 
 # %%
 see.quiz("overlap")
-
-# %% [markdown]
-# ## Recap
-#
-# You
-#
-# - fetched the next tile while this one was multiplied, and saw the wait for memory go from 20 % to
-#   nothing;
-# - wrote a ring of tiles with copies that run by themselves: wait for mine, meet the others, ask, multiply;
-# - told four rings apart by what goes wrong, and when;
-# - read from a loop what it can reach: 1,024 of 1,136 instructions are 90 % of the peak;
-# - gained 6 % with not one instruction fewer, and lost 5 when the walk was taken out;
-# - and saw two good ideas that the profile had no need of: a third slot lost 3 %, groups of blocks brought
-#   0.1 %.
-#
-# 52 TFLOPS of 67, and 102 % of cuBLAS's. Every instruction that is no multiply-add costs one, and few are
-# left. So the next step needs a bigger instruction again.
-#
-# **Next:** [notebook [[mma_sync.ipynb]]](mma_sync.ipynb) takes Tensor Cores apart: which lane holds what, and
-# how to feed them without padding.
-#
-# <details><summary>For the curious</summary>
-#
-# - **How does [CUTLASS](https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md) call
-#   all this?** Its pipeline has stages where we say slots; reading ahead is its software pipeline at the
-#   level of warps; the order of blocks is threadblock swizzle.
-# - **Do the copies bypass L1?** Those of 16 bytes do (`cp.async.cg`), those of 4 bytes cannot
-#   (`cp.async.ca`).
-# - **What about cuBLAS at other sizes?** The FP32 record has 23 shapes. For small matrices 128 × 256 tiles
-#   are too few for 132 SMs, and cuBLAS, which picks its tiles, is far ahead.
-#
-# </details>

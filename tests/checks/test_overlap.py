@@ -150,6 +150,44 @@ def test_reading_ahead_in_other_words(changes):
     assert verdict.passed, verdict
 
 
+PEELED = (
+    ("            for p in unroll(range(BK)):\n", "            for p in unroll(range(BK - 1)):\n"),
+    (
+        """                slot = t % SLOTS
+                if p == BK - 1:
+                    cp_async_wait(IN_FLIGHT)
+                    cuda.syncthreads()
+                    slot = (t + 1) % SLOTS
+""",
+        "",
+    ),
+    ("Bs, slot, (p + 1) % BK)", "Bs, t % SLOTS, p + 1)"),
+    (
+        "                add_step(acc, a[now], b[now])\n",
+        """                add_step(acc, a[now], b[now])
+            cp_async_wait(IN_FLIGHT)
+            cuda.syncthreads()
+            read_step(a[0], b[0], As, Bs, (t + 1) % SLOTS, 0)
+            add_step(acc, a[1], b[1])
+""",
+    ),
+)
+
+
+def test_reading_ahead_with_the_last_step_behind_the_loop():
+    verdict = verdict_of(changed(solution("reads_ahead"), *PEELED))
+    assert verdict.passed, verdict
+
+
+def test_a_last_wait_that_only_some_threads_reach():
+    only_inside = (
+        "        cp_async_wait(0)\n",
+        "        if row < m and col < n:\n            cp_async_wait(0)\n",
+    )
+    verdict = verdict_of(changed(solution("any_ring"), only_inside))
+    assert not verdict.passed and "those outside C too" in verdict.message
+
+
 @pytest.mark.compiler
 def test_both_sets_of_operands_stay_in_registers():
     make = verdict_of(

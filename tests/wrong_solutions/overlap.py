@@ -245,6 +245,12 @@ AT_THE_TOP = """            cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
             read_step(a[0], b[0], As, Bs, t % SLOTS, 0)
 """
+BEFORE_THE_STEPS = """            cp_async_wait(IN_FLIGHT)
+            cuda.syncthreads()
+"""
+JUST_THE_SLOT = """                if p == BK - 1:
+                    slot = (t + 1) % SLOTS
+"""
 NOT_LAST = READ.replace("                ", "                if p < BK - 1:\n                    ", 1)
 AHEAD = altered(
     "reads_ahead",
@@ -362,6 +368,22 @@ AHEAD = altered(
             "Which slot does `fetch` fill",
             (ASK, ASK.replace("(t + SLOTS - 1) % SLOTS", "(t + 1) % SLOTS")),
         ),
+        "waits_before_the_steps": (
+            "stand before the steps of a tile",
+            (ASK, ASK + BEFORE_THE_STEPS),
+            (TURN, JUST_THE_SLOT),
+        ),
+        "waits_before_the_steps_and_asks": (
+            "stand before the steps of a tile",
+            (ASK, BEFORE_THE_STEPS + ASK),
+            (TURN, JUST_THE_SLOT),
+        ),
+        "asks_behind_the_wait": ("is asked for behind the wait", (ASK, ""), (TURN, TURN + "        " + ASK)),
+        "asks_for_the_tile_after": (
+            "tile `t + 1` is asked for",
+            (ASK, ASK.replace("t + SLOTS - 1", "t + 1")),
+        ),
+        "reads_its_own_step": ("reads its own operands", ("(p + 1) % BK)", "p)")),
         "nothing_added": ("Nothing is added", (ADD, "")),
         "k_rounded_down": ("The last tile is missing", ("(k + BK - 1) // BK", "k // BK")),
         "in_float64": (

@@ -3,55 +3,50 @@
 #
 # A side trip from [notebook [[overlap.ipynb]]](overlap.ipynb#cell-id=side-walks_and_groups), and back.
 #
-# *Time: about 15 minutes to read, 10 for the exercises. Needs notebook [[overlap.ipynb]].*
+# In each step a thread adds 16 × 8 products. Any order of them gives the same results. `async_copy` goes row
+# by row, each row from left to right, and `read_ahead` goes otherwise. **What if `read_ahead` went row by row
+# as well, and nothing else were changed?** Bet first.
+#
+# *Time: about 15 minutes to read, 15 for the exercises. Needs notebook [[overlap.ipynb]].*
 
 # %%
-import numpy as np
-import pandas as pd
-from numba import cuda, float32
+from itertools import pairwise
 
-from gemm_course import check, emulate, records, run
+from gemm_course import check, records
 from gemm_course import widgets as see
-from lockstep.intrinsics import cp_async4, cp_async_commit, cp_async_wait, unroll
-
-# %% [markdown]
-# ## How many slots?
-#
-# The ring may have three slots. It costs 12 KB more of shared memory, and nothing else that you can see.
-# The same tiles, another number of slots:
 
 # %%
-see.predict("overlap.slots")
+see.predict("walks_and_groups.walk")
 
 # %%
-asked = records.sweep().query("stage in ('async_copy', 'read_ahead')")
-sizes = pd.DataFrame([records.parse_tiles(tiles) for tiles in asked.tiles], asked.index)
-asked = asked[["stage", "tflops"]].join(sizes).query("PAD == 4 and SLOTS in (2, 3)").dropna()
-see.fold(asked.pivot_table(index=["stage", "BM", "BN"], columns="SLOTS", values="tflops").dropna().round(1))
-
-# %% [markdown] tags=["answer"]
-# The third slot sometimes wins and sometimes loses; for 128 × 256 it loses. With two slots a warp waits 1 %
-# of its time for global memory, so there is hardly anything left to hide. And the loop has 7 instructions
-# more: 1,143. That is 0.6 %, not 3; where the rest goes nobody has profiled. Slots hide latency. If none is
-# left, they hide nothing.
+AS_IT_IS = {"none": "as it is"}
+order = records.one_change().query("question == 'order of products' and stage == 'read_ahead'")
+see.fold(order.pivot(index="size", columns="change", values="tflops").rename(columns=AS_IT_IS).round(1))
 
 # %% [markdown]
-# ## A walk over the results
+# ## What do two products share?
 #
-# `read_ahead` has a second idea, which looks small. A multiply-add reads three registers: `acc[i, j]`,
-# `a[i]` and `b[j]`. In a model that was fitted to an RTX A6000 ([Huerta and others,
-# 2025](https://arxiv.org/abs/2503.20481)), registers deliver two per clock, one from the even and one from
-# the odd half, and a small cache keeps what the instruction before has just read. If an H200 is built like
-# that, neighbours should **share an operand**.
+# A multiply-add reads three registers: `acc[i, j]`, `a[i]` and `b[j]`. There is a model of how an SM reads
+# them, fitted to another GPU, an RTX A6000 ([Huerta and others, 2025](https://arxiv.org/abs/2503.20481)). In
+# it a small cache keeps registers that the instruction before has just read. If an H200 is built like that,
+# a product should **share an operand** with the one before: the same i, or the same j.
 #
-# Row by row, all neighbours within a row share `a[i]`. Then the row ends, `j` jumps back to 0, and nothing
-# is shared.
-#
+# How often does row by row fail to do so? Count it.
+
+# %% id="row-by-row"
+rows = [(i, j) for i in range(16) for j in range(8)]
+### BEGIN SOLUTION
+sum(one[0] != two[0] and one[1] != two[1] for one, two in pairwise(rows))
+### STUB
+# # your code: in how many of the 127 pairs in pairwise(rows) do both i and j change?
+### END SOLUTION
+
+# %% [markdown]
 # ### Exercise [[shared_walk]] · The walk
 # *core · easy · 5 minutes*
 #
-# Return all places `(i, j)` of a thread's TM × TN results in an order in which each shares its row or its
-# column with the one before. There is more than one.
+# Find an order in which it never fails. Return all places `(i, j)` of TM × TN results, each in the row or in
+# the column of the one before. There is more than one such order.
 
 
 # %% id="ex-shared_walk"
@@ -65,50 +60,46 @@ def walk(TM, TN):
 
 check.shared_walk(walk)
 
-# %% [markdown]
-# Here is the whole change. Find the wait that has moved, and your walk:
-
-# %%
-see.diff("async_copy", "read_ahead")
+# %% [markdown] tags=["thought"]
+# `read_ahead` goes back and forth. Its line is `j = s if i % 2 == 0 else TN - 1 - s`, with s from 0 to
+# TN - 1. Row by row, 15 of the 127 pairs share nothing: each time a row ends.
 
 # %% [markdown]
-# Now break it: take the walk out again, and leave all else as it is.
+# Now give that walk to `async_copy`, which does not read ahead. Does it become faster, slower, or neither?
 
 # %%
-see.predict("overlap.walk")
+alone = records.one_change().query("question == 'a walk without reading ahead'")
+see.fold(alone[["stage", "change", "tflops"]].round(1), first="Answer first, then open this.")
 
-# %%
-order = records.one_change().query("question == 'order of products' and change != 'GROUP 1'")
-see.fold(order.pivot(index=["size", "stage"], columns="change", values="tflops").round(1))
-
-# %% [markdown] tags=["answer"]
-# We had predicted 1.5 %, and lost 5 %; in `grouped_blocks`, the stage after this one, 7 %. What is left,
-# 49.6, is about what `async_copy` does. Without the idea that looked small, nearly the whole gain is gone.
-# And without reading ahead the walk brings nothing: with it, `async_copy` falls from 49.4 to 48.5. Each needs
-# the other.
-#
-# It need not be the cache alone: the compiler took 239 registers instead of 228. At this height its choice
-# of registers counts. Names for two intermediate numbers, in place of one long line,
-# were worth 3 % (`gemm_course/kernels/NOTES.md`). Another version must be measured again.
+# %% [markdown] tags=["thought"]
+# Slower: 49.4 TFLOPS become 48.5. So reading ahead without the walk brings hardly anything, and neither does
+# the walk without reading ahead. Each needs the other. Operands that are shared need not be the whole reason:
+# row by row the compiler gave a thread of `read_ahead` 239 registers instead of 228.
 
 # %% [markdown]
-# ## Blocks in groups
+# **What we now know:** the order of a thread's products is worth 5 %, but only to a kernel that reads ahead.
 #
-# The last idea looks beyond the block. 132 blocks run at a time, one per SM, and neighbours in number run
-# together. They all read A and B through the [L2 cache](glossary.md#l2). Numbered row by row, the 132 of
-# one moment need a few rows of tiles of A, but every column of tiles of B.
+# ## In which order do blocks take their tiles?
 #
-# So number them otherwise: take **groups** of GROUP rows of tiles, go down the first column of the group,
-# then down the second, and so on. The last group may be lower. [Triton's
-# tutorial](https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html) calls it
-# grouped ordering.
+# A thread's order mattered. Does that of the blocks? 132 of them run at a time, one per SM, and blocks with
+# neighbouring numbers run together. Two blocks whose tiles lie in one row of C read the same rows of A. The
+# second may find them in the [L2 cache](glossary.md#l2), which all SMs share.
+#
+# At 8192³, C has 64 × 32 of the large tiles. Row by row, the first 132 blocks fill four rows, and begin a
+# fifth. So together they read 5 · 128 = 640 rows of A, and all 8,192 columns of B: **8,832** rows and
+# columns. A square would need fewer, as in notebook [[thread_tiles_2d.ipynb]].
+#
+# So number the blocks otherwise. Take **groups** of GROUP rows of tiles. Within a group go down its first
+# column, then down the second, and so on. Then comes the next group; the last one may be lower. [Triton's
+# tutorial](https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html) calls this
+# grouped ordering. `grouped_blocks`, the stage after `read_ahead`, does it.
 #
 # ### Exercise [[grouped_tile]] · Which tile is mine?
 # *core · medium · 10 minutes*
 #
-# The grid has one dimension now. C has `rows` × `columns` tiles. Return the row and the column of the tile
-# that block number `block` computes. With 5 rows of 4 tiles and GROUP = 2, blocks 0, 1 and 2 have (0, 0),
-# (1, 0) and (0, 1), block 8 has (2, 0), and block 17 has (4, 1).
+# C has `rows` × `columns` tiles. Return the row and the column of the tile that block number `block`
+# computes. With 5 rows of 4 tiles and GROUP = 2, blocks 0, 1 and 2 have (0, 0), (1, 0) and (0, 1), block 8
+# has (2, 0), and block 17 has (4, 1). Draw these tiles and number them first.
 
 
 # %% id="ex-grouped_tile"
@@ -124,32 +115,50 @@ def tile_of(block, rows, columns, GROUP):
 
 check.grouped_tile(tile_of)
 
-# %% tags=["solution"] id="own-groups"
-needs = {}
-for size in (4096, 8192):
+# %% [markdown]
+# How many rows of A and columns of B do groups of 8 need, at 8192³ and at 4096³? Guess. Then complete
+# `needed`, which asks your `tile_of`. With GROUP = 1 and 8192³ it must give 8,832.
+
+
+# %% id="own-groups"
+def needed(size, GROUP):
     rows, columns = size // 128, size // 256
-    for GROUP in (1, 4, 8, 16, 32):
-        tiles = {tile_of(block, rows, columns, GROUP) for block in range(132)}
-        of_a, of_b = ({tile[axis] for tile in tiles} for axis in (0, 1))
-        needs[GROUP, size] = 128 * len(of_a) + 256 * len(of_b)
-pd.Series(needs).unstack().rename_axis(index="GROUP", columns="rows of A and columns of B, m = n =")
+    tiles = [tile_of(block, rows, columns, GROUP) for block in range(132)]
+    ### BEGIN SOLUTION
+    return 128 * len({row for row, _ in tiles}) + 256 * len({column for _, column in tiles})
+    ### STUB
+    # return None  # a tile takes 128 rows of A and 256 columns of B; tiles may share them
+    ### END SOLUTION
+
+
+{(size, GROUP): needed(size, GROUP) for size in (4096, 8192) for GROUP in (1, 8)}
+
+# %% [markdown] tags=["thought"]
+# At 8192³ they need 5,376 instead of 8,832: 39 % fewer. At 4096³ they need 5,632 instead of 5,248, 7 %
+# *more*. There a group has only 16 columns, so it is full after 128 blocks, and the last four begin another.
+
+# %%
+see.predict("walks_and_groups.groups")
+
+# %%
+groups = records.one_change().query("stage == 'grouped_blocks' and change in ('none', 'GROUP 1')")
+see.fold(groups.pivot(index="size", columns="change", values="tflops").rename(columns=AS_IT_IS).round(2))
+
+# %% [markdown] tags=["thought"]
+# 52.73 TFLOPS become 52.78, and at 4096³ 52.37 become 52.42: 0.1 % both times, whether the blocks need 39 %
+# less or 7 % more. The profile had said so: L2 is busy 11 % of the time, DRAM 3 %.
 
 # %% [markdown]
-# A function like yours tells which tiles the first 132 blocks compute, and so what they read. With GROUP = 8,
-# at 8192³ they need 5,376 rows of A and columns of B together; row by row it is 8,832. Groups need 39 %
-# fewer. At 4096³ it is 5,632 against 5,248: there they need 7 % *more*.
+# The tiles of `grouped_blocks` are here to try. Look at *global loads per multiply-add*: why does it stay the
+# same when you move GROUP?
 
 # %%
-see.predict("overlap.groups")
+see.tiles("grouped_blocks")
 
-# %%
-groups = records.one_change().query("question == 'order of products' and change in ('none', 'GROUP 1')")
-see.fold(groups.pivot(index=["stage", "change"], columns="size", values="tflops").round(2))
+# %% [markdown] tags=["thought"]
+# GROUP decides which blocks run together, and not what a block loads. So the loads that are asked for are as
+# many; only where they are answered changes.
 
-# %% [markdown] tags=["answer"]
-# 52.73 TFLOPS become 52.78, and at 4096³ 52.37 become 52.42: 0.1 % both times, whether the blocks need 39 %
-# less or 7 % more. We had predicted 1 and 0.2. `grouped_blocks` does beat `read_ahead`, by 0.4 % at 4096³
-# and 0.7 % at 8192³. That is the rewriting, not the groups.
-#
-# The profile had said so: L2 is busy 11 % of the time, DRAM 3 %. **A remedy for what is not the limit is no
-# remedy.**
+# %% [markdown]
+# **What we now know:** groups would spare DRAM, and DRAM was not the limit. A remedy for what is not the
+# limit is no remedy. [Back to notebook [[overlap.ipynb]].](overlap.ipynb#cell-id=side-walks_and_groups)

@@ -36,8 +36,8 @@ CASES = (((2, 4), (32, 32, 20)), ((3, 4), (33, 40, 13)), ((4, 2), (5, 7, 9)), ((
         "operands of the step after it into set `(p + 1) % 2`, then multiplies set `p % 2`.",
         "The step after the last one of a tile, p = BK - 1, is step 0 of the next tile, in the next slot. "
         "Only there are a wait and a barrier needed, and both come before that read.",
-        "Everybody has left the old slot at that barrier. So behind it, or at p = 0, ask for the tile that "
-        "comes SLOTS - 1 tiles later.",
+        "Everybody has left the old slot at that barrier. So before the first step of the tile after it, ask "
+        "for tile `t + SLOTS - 1`, into the slot that was left: `(t + SLOTS - 1) % SLOTS`.",
     ),
 )
 def reads_ahead(make_reads_ahead):
@@ -153,6 +153,20 @@ def _of_finding(trial: AheadTrial, finding: Finding) -> str:
         return OLD_SLOT
     if not lines["fetch"]:
         return "In the loop nobody asks for another tile."
+    if _waits_before_the_steps(trial, inside):
+        return (
+            "The wait and the barrier stand before the steps of a tile. They belong into its last step, "
+            "p = BK - 1, before the read that goes to the next tile: there that tile is needed, and "
+            "everybody has read this one."
+        )
+    if finding.kind == "async_read_too_early" and min(lines["fetch"]) > waits[0]:
+        return (
+            "A tile is asked for behind the wait. `IN_FLIGHT` counts on its being asked for before: so the "
+            "wait is over while the tile that is read next is still under way."
+        )
+    asked = _asked_in_the_loop(inside)
+    if asked in OTHER_TILES and (asked != "t + 1" or trial.SLOTS > 2):
+        return _other_tile(asked)
     if _asks_before_the_barrier(trial, barriers):
         return (
             "A slot is filled while somebody may still read it. At the barrier everybody has read the last "
@@ -165,6 +179,21 @@ def _asks_before_the_barrier(trial: AheadTrial, barriers: list[int]) -> bool:
     """Tell whether a step asks for a tile before the barrier of that step."""
     asks = [each.line for loop in _steps(trial) for each in loop.calls("fetch")]
     return any(line < barrier for line in asks for barrier in barriers)
+
+
+def _waits_before_the_steps(trial: AheadTrial, inside: TileLoop) -> bool:
+    """Tell whether the loop over tiles waits only before its loop over steps."""
+    steps = [loop.line for loop in _steps(trial) if loop.calls("read_step", "add_step")]
+    return bool(steps) and max(inside.lines("cp_async_wait")) < min(steps)
+
+
+def _asked_in_the_loop(inside: TileLoop) -> str:
+    """Return the text of the tile that `fetch` is passed, where a loop over t begins at 0; else ""."""
+    asks = inside.loop.calls("fetch")
+    from_0 = (
+        isinstance(inside.loop, Loop) and inside.loop.variable == "t" and "," not in inside.loop.over.text
+    )
+    return asks[0].at(5) if asks and from_0 else ""
 
 
 def _steps(trial: AheadTrial) -> list[Loop]:
@@ -195,6 +224,13 @@ def _from_the_old_slot(trial: AheadTrial) -> list[int]:
     return [step - BK if step % BK == 0 and step else step for step in range(trial.shape[2])]
 
 
+def _its_own_steps(trial: AheadTrial) -> list[int]:
+    """Return the steps that are multiplied if step p reads step p, of the slot that it should read."""
+    BK = trial.BK
+    read = [t * BK + p if p < BK - 1 else (t + 1) * BK + p for t in range(trial.tiles) for p in range(BK)]
+    return [0, *read[:-1]]
+
+
 # ---- what came out -----------------------------------------------------------------------------------------
 
 
@@ -216,6 +252,11 @@ def _check_numbers(trial: AheadTrial) -> None:
             "other set, `p % 2`.",
             range(1, k),
         ),
+        (
+            "Each step reads its own operands, those of step `p`, once more. Read those of the step after "
+            "it: `(p + 1) % BK`.",
+            _its_own_steps(trial),
+        ),
         ("Step 0 of each tile is left out.", [step for step in range(k) if step not in firsts]),
         (
             "Only the first tile is multiplied: every read goes to slot 0.",
@@ -235,21 +276,25 @@ def _check_numbers(trial: AheadTrial) -> None:
     )
 
 
+OTHER_TILES = {
+    "t": lambda t, SLOTS: t,
+    "t + 1": lambda t, SLOTS: t + 1,
+    "t + SLOTS": lambda t, SLOTS: t + SLOTS,
+}
+
+
+def _other_tile(asked: str) -> str:
+    return f"In the loop tile `{asked}` is asked for. It is tile `t + SLOTS - 1` that nobody has yet."
+
+
 def _other_tiles(trial: AheadTrial) -> Iterator[tuple[str, list[int]]]:
     """Yield (message, steps) for the tiles that people ask for in the loop in place of the right one."""
     BK, first = trial.BK, trial.SLOTS - 1
-    for asked, tile in (
-        ("t", lambda t: t),
-        ("t + 1", lambda t: t + 1),
-        ("t + SLOTS", lambda t: t + first + 1),
-    ):
-        held = [each if each < first else tile(each - first) for each in range(trial.tiles)]
+    for asked, tile in OTHER_TILES.items():
+        held = [each if each < first else tile(each - first, trial.SLOTS) for each in range(trial.tiles)]
         if held != list(range(trial.tiles)):
             steps = [each * BK + p for each in held for p in range(BK)]
-            yield (
-                f"In the loop tile `{asked}` is asked for. It is tile `t + SLOTS - 1` that nobody has yet.",
-                steps,
-            )
+            yield _other_tile(asked), steps
 
 
 # ---- right numbers, but ------------------------------------------------------------------------------------
