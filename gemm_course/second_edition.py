@@ -104,6 +104,7 @@ GONE: dict[str, str] = {
     "naive_loads": "is told in notebook [[naive.ipynb]]: a thread loads two numbers in each step along k",
     "naive_counts": "is told in notebook [[naive.ipynb]], by the counts of one warp and one step",
     "barriers": "is told in notebook [[shared_memory_tiles.ipynb]]",
+    "padded_c": "is told in the side trip [[fp16_in_use.ipynb]]",
     "persistent_loop": "is exercise [[ring_goes_on]] in notebook [[last_per_cent.ipynb]], with two roles",
     "reads_per_result": "is told in notebook [[thread_tiles_1d.ipynb]]",
 }

@@ -104,7 +104,6 @@ HARMLESS = {
         "device=2",
     },
     "tile_sectors": {"32 // BK * max(1, BK // 7)"},  # for BK up to 32, a power of two
-    "padded_c": {"if beta != 0 else float32(1)", "if beta != 0 else float32(-1)"},
     "ragged_product": {
         "k else float16(1)",
         "k else float16(-1)",

@@ -6,7 +6,6 @@ from numba import cuda, float32
 from numba.types import float16
 
 from gemm_course import check
-from gemm_course.checks.notebooks.tensor_cores.padded_c import v07_ends
 from gemm_course.checks.notebooks.tensor_cores.padding_wavefronts import PADS, wavefronts_of_eight_rows
 from lockstep.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 from tests.checks.cells import verdict_of
@@ -112,19 +111,6 @@ def b_first_and_no_arrays_of_fragments_of_a(k, A, B, C):
         C[y + row, x + me] = out[row, me]
 
 
-@cuda.jit
-def ends_with_names(rows, columns, apart, a, results, b, C):
-    j = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
-    if i >= rows or j >= columns:
-        return
-    at = j + apart * i
-    result = a * results[i, j]
-    if b != 0:
-        result += b * float32(C[at])
-    C[at] = float16(result)
-
-
 @pytest.mark.parametrize("before", ["    @cuda.jit", "        lane = cuda"])
 def test_an_order_may_have_another_name(before):
     indent = " " * (len(before) - len(before.lstrip()))
@@ -137,7 +123,6 @@ def test_other_right_answers_pass():
     for verdict in (
         check.warp_product(not_transposed),
         check.ragged_product(edge_row_by_row),
-        check.padded_c(ends_with_names),
         check.fragments_once(b_first_and_no_arrays_of_fragments_of_a),
         check.padding_wavefronts([np.int64(8), 1.0, 2]),
     ):
@@ -152,7 +137,6 @@ def test_the_emulator_counts_what_the_rows_distance_says(pad, wavefronts):
 def test_what_is_not_written_yet_is_not_yet():
     for exercise, answers in (
         (check.warp_product, (None, ..., lambda PAD: None)),
-        (check.padded_c, (None, v07_ends)),
         (check.padding_wavefronts, (None, (None, None, None), (8, None, None))),
         (check.ragged_product, (None, ...)),
         (check.fragments_once, (None, ...)),
@@ -236,3 +220,53 @@ def test_what_is_right_but_wasteful_passes_with_a_remark():
         verdict = verdict_of(wasteful)
         assert verdict.passed and remark in verdict.message, str(verdict)
         assert remark not in verdict_of(right).message
+
+
+STEP_OF_A_WARP = """@cuda.jit
+def load_and_multiply(acc, a, b, As, Bs, y0, x0, p):
+    for i in unroll(range(a.shape[0])):
+        wmma_load_a(a[i], As, (y0 + i * 16, p), ROW_MAJOR)
+    for j in unroll(range(b.shape[0])):
+        wmma_load_b(b[j], Bs, (p, x0 + j * 16), ROW_MAJOR)
+    for i in unroll(range(a.shape[0])):
+        for j in unroll(range(b.shape[0])):
+            wmma_mma(acc[i, j], a[i], b[j], ROW_MAJOR, ROW_MAJOR)
+
+
+"""
+
+
+def _with_a_helper() -> str:
+    cell = solution("several_warps")
+    begin = cell.index("                for i in unroll(range(DOWN)):\n                    wmma_load_a")
+    end = cell.index("            cuda.syncthreads()\n        for i")
+    cell = cell[:begin] + "                load_and_multiply(acc, a, b, As, Bs, y0, x0, p)\n" + cell[end:]
+    return cell.replace("def make_wmma", f"{STEP_OF_A_WARP}def make_wmma")
+
+
+@pytest.mark.parametrize("decorator", ["@cuda.jit", "@cuda.jit(device=True)"])
+def test_a_warps_step_may_be_a_function(decorator):
+    verdict = verdict_of(_with_a_helper().replace("@cuda.jit\ndef load", f"{decorator}\ndef load"))
+    assert verdict.passed, str(verdict)
+
+
+def test_orders_are_checked_in_a_function_too():
+    wrong = _with_a_helper().replace("b[j], ROW_MAJOR, ROW_MAJOR", "b[j], ROW_MAJOR, COL_MAJOR")
+    assert "same order as the load" in verdict_of(wrong).message
+
+
+def test_several_warps_is_not_yet_until_something_is_multiplied_or_stored():
+    cell = solution("several_warps")
+    begin, end = cell.index("        for k0 in range"), cell.index("    return several")
+    verdict = verdict_of(cell[:begin] + cell[end:])
+    assert verdict.message.startswith("Not") and "yet" in verdict.message, str(verdict)
+
+
+def test_a_store_per_tile_passes_with_a_remark():
+    cell = solution("several_warps")
+    loops = "        for i in unroll(range(DOWN)):\n            for j in unroll(range(ACROSS)):\n"
+    begin = cell.index(f"{loops}                put")
+    end = cell.index("\n\n    return several")
+    inside = "\n".join("    " + line for line in cell[begin:end].splitlines())
+    verdict = verdict_of(cell[:begin] + inside + cell[end:])
+    assert verdict.passed and "`put` after the loop" in verdict.message, str(verdict)

@@ -1,6 +1,5 @@
 """What warp_tiles and tensor_cores say in figures is what was recorded."""
 
-import inspect
 import re
 from itertools import permutations
 
@@ -9,7 +8,8 @@ import pytest
 
 from gemm_course import records
 from gemm_course.figures.wavefronts import agreeing
-from gemm_course.kernels import LADDER, b01_wmma, tiles_text
+from gemm_course.kernels import LADDER, tiles_text
+from gemm_course.launching import run as run_stage
 from gemm_course.model.formulas import document_003
 from gemm_course.model.requests import wavefronts_of
 from gemm_course.model.tensor_cores import adds
@@ -20,9 +20,9 @@ from gemm_course.widgets._fragments import PADS, WIDTHS, draw_rows, held
 from lockstep import wavefronts
 from lockstep.limits import MAX_REGISTERS
 from tests.notebooks.builder import ROOT, source_of
-from tests.unmeasured import LADDER_TABLE, measured_stages
 
 SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 0}
+SUSPECTS = ({"BK": 16}, {"PAD": 0}, {})  # X, Y and Z of tensor_cores
 WMMA = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "PAD": 8}
 
 
@@ -325,7 +325,10 @@ def in_tensor_cores() -> str:
     return said_in("tensor_cores")
 
 
-SUSPECTS = ({"BK": 16}, {"PAD": 0}, {})  # X, Y and Z
+@pytest.fixture
+def in_fp16_in_use() -> str:
+    lines = source_of("fp16_in_use").splitlines()
+    return re.sub(r"\s+", " ", " ".join(line.removeprefix("#") for line in lines))
 
 
 def test_the_lost_labels(in_tensor_cores):
@@ -340,42 +343,71 @@ def test_the_lost_labels(in_tensor_cores):
     }
     for name, shares in rows.items():
         assert f"| {name} | " + " | ".join(f"{share:.0f} %" for share in shares) + " |" in in_tensor_cores
-    assert (
-        found[2].tflops == max(each.tflops for each in found)
-        and "`wmma` as it is, the fastest" in in_tensor_cores
-    )
-    assert verdict(found[2]).waiting and "no part of the GPU is busy in 70 %" in in_tensor_cores
+    assert found[2].tflops == max(each.tflops for each in found)
+    assert "Z is `wmma` as it is, the fastest" in in_tensor_cores
 
 
-def test_clocks_of_an_mma(in_tensor_cores):
+def test_what_stops_wmma_now(in_tensor_cores):
+    found = profile("wmma")
+    assert verdict(found).waiting and max(verdict(found).busy.values()) < 0.7
+    assert "No part of the GPU is busy in 70 % of the clocks" in in_tensor_cores
+    others = {name: share for name, share in found.waits.items() if name != "copies"}
+    assert found.waits["copies"] > max(others.values())
+    assert "for copies more than for anything else" in in_tensor_cores
+
+
+def test_clocks_of_the_products_of_a_step(in_tensor_cores):
     """An mma of 2,048 multiply-adds keeps one of four Tensor Cores busy for 6 clocks, not 4."""
     row = profile("wmma").measured
     clocks = row["tensor_pipe"] / 100 * row["clocks"] / (row["mma_instructions"] / (4 * 132))
     assert row["mma_instructions"] == 4096**3 / (16 * 8 * 16) and 16 * 8 * 16 / 512 == 4
-    assert clocks == pytest.approx(6, abs=0.01)
-    assert "one takes 4 clocks of a Tensor Core; measured are 6." in in_tensor_cores
-    assert 16 * 2 * 6 / 4 == 48 and "16 · 2 · 6 / 4 = 48 clocks" in in_tensor_cores
-    assert 16 * 4096 / 2048 == 32 and "16 · 4,096 / 2,048 = 32 clocks for 32 wavefronts" in in_tensor_cores
-    roofs = records.compute_roofs().set_index("unit")["tflops"]
-    assert f"without any memory, it does {roofs['mma FP16']:.0f} TFLOPS" in in_tensor_cores
-    assert f"`wgmma`, and that does {roofs['wgmma FP16']:.0f}." in in_tensor_cores
+    assert clocks == pytest.approx(6, abs=0.01) and 16 * 2 * 6 / 4 == 48
+    assert "half as long again as the data sheet says: 48 clocks for these 16 products" in in_tensor_cores
+    assert 16 * 4096 / 2048 == 8 * 4 == 32 and "32 and 32: a dead heat" in in_tensor_cores
 
 
-def test_what_a_step_of_a_warp_takes(in_tensor_cores):
-    assert "| 8 · 4,096 / 512 = **64** | 16 · 4,096 / 512 = **128** |" in in_tensor_cores
-    assert (8 * 4096 / 512, 16 * 4096 / 512) == (64, 128)
-    assert "| 12 · 4 · 2 = **96** | 8 · 4 · 1 = **32** |" in in_tensor_cores
-    assert (12 * 4 * 2, 8 * 4 * 1) == (96, 32)
+def test_what_wmma_reached(in_tensor_cores):
+    rows = records.ladder().query("m == n == k == 4096").set_index("stage")
+    tflops = rows["tflops"]
+    assert f"`warp_tiled` reached {tflops['warp_tiled']:.0f} TFLOPS" in in_tensor_cores
+    times, share = tflops["wmma"] / tflops["warp_tiled"], rows["ratio_to_cublas"]["wmma"]
+    assert (
+        f"{tflops['wmma']:.0f} TFLOPS on an H200, {times:.0f} times as many as `warp_tiled`, and "
+        f"{100 * share:.0f} % of cuBLAS" in in_tensor_cores
+    )
 
 
-def test_the_third_block(in_tensor_cores):
+def test_the_table_of_bk_and_pad():
+    sweep = records.sweep().query("stage == 'wmma'").dropna(subset="tflops")
+    speeds = {tuple(records.parse_tiles(row.tiles).items()): row.tflops for row in sweep.itertuples()}
+    for pad in (0, 8):
+        row = (speeds[tuple((WMMA | {"BK": BK, "PAD": pad}).items())] for BK in (16, 32, 64))
+        assert f"| PAD {pad} | " + " | ".join(f"{each:.0f}" for each in row) + " |" in source_of(
+            "tensor_cores"
+        )
+
+
+def test_errors_of_both_accumulators(in_fp16_in_use):
+    found = {}
+    for stage in ("wmma", "wmma_fp16_acc"):
+        for k in (32, 256, 1024):
+            rng = np.random.default_rng(0)
+            A, B = (rng.random(shape).astype(np.float16) for shape in ((64, k), (k, 64)))
+            found[stage, k] = abs(run_stage(stage, A, B).C / (A.astype(float) @ B.astype(float)) - 1).max()
+    assert max(found["wmma", k] for k in (32, 256, 1024)) < 5e-4
+    short = [found["wmma_fp16_acc", k] for k in (32, 256, 1024)]
+    assert short == sorted(short) and short[0] < 1e-3 < short[1]
+    assert "stays below 0.0005 whatever k is" in in_fp16_in_use
+
+
+def test_the_third_block(in_fp16_in_use):
     two, three = profile("wmma_fp16_acc_fewer_blocks", **WMMA | {"SPARE": 60}), profile("wmma_fp16_acc")
     gain = f"{100 * (three.tflops / profile('wmma').tflops - 1):.0f} %"
-    assert f"`wmma_fp16_acc` is {gain} faster than `wmma`" in in_tensor_cores
-    assert f"in one run {three.tflops:.0f} TFLOPS fell to {two.tflops:.0f}." in in_tensor_cores
+    assert f"`wmma_fp16_acc` is {gain} faster than `wmma`" in in_fp16_in_use
+    assert f"in one run {three.tflops:.0f} TFLOPS fell to {two.tflops:.0f}." in in_fp16_in_use
 
 
-def test_three_moves(in_tensor_cores):
+def test_three_moves(in_fp16_in_use):
     """The moves of the text reach what it says, and no other three reach more than the best."""
     sweep = records.sweep().query("stage == 'wmma'").dropna(subset="tflops")
     speeds = {tuple(records.parse_tiles(row.tiles).items()): row.tflops for row in sweep.itertuples()}
@@ -383,20 +415,20 @@ def test_three_moves(in_tensor_cores):
     path = [{}, {"PAD": 8}, {"PAD": 8, "BK": 64}, {"PAD": 8, "BK": 64, "WN": 64}]
     told = [f"{speeds[tuple((document | moves).items())]:.0f}" for moves in path]
     assert (
-        f"16, do {told[0]} TFLOPS" in in_tensor_cores
-        and f"{', '.join(told[1:])} TFLOPS, each" in in_tensor_cores
+        f"16, do {told[0]} TFLOPS" in in_fp16_in_use
+        and f"{', '.join(told[1:])} TFLOPS, each" in in_fp16_in_use
     )
     best = speeds[tuple((document | {"PAD": 8, "BK": 64, "WM": 128}).items())]
-    assert best == max(speeds.values()) and f"set WM to 128 instead: {best:.0f} TFLOPS" in in_tensor_cores
+    assert best == max(speeds.values()) and f"set WM to 128 instead: {best:.0f} TFLOPS" in in_fp16_in_use
     beyond = [
         tiles
         for tiles, tflops in speeds.items()
         if tflops > 300 and len(set(tiles) - set(document.items())) <= 3
     ]
-    assert len(beyond) == 2 and f"the best of all {len(speeds)} that" in in_tensor_cores
+    assert len(beyond) == 2 and f"the best of all {len(speeds)} that" in in_fp16_in_use
 
 
-def test_the_order_of_the_moves(in_tensor_cores):
+def test_the_order_of_the_moves(in_fp16_in_use):
     sweep = records.sweep().query("stage == 'wmma'").dropna(subset="tflops")
     speeds = {tuple(records.parse_tiles(row.tiles).items()): row.tflops for row in sweep.itertuples()}
     measured = 0
@@ -412,8 +444,8 @@ def test_the_order_of_the_moves(in_tensor_cores):
         gains = {name: after - before for (name, _), before, after in zip(moves, reached, reached[1:])}
         assert max(gains, key=gains.get) == "BK"
         if [name for name, _ in moves] == ["PAD", "WN", "BK"]:
-            assert round(gains["WN"]) == -11 and "WN second, before BK, even loses 11" in in_tensor_cores
-    assert measured == 4 and "in every order that was measured" in in_tensor_cores
+            assert round(gains["WN"]) == -11 and "WN second, before BK, even loses 11" in in_fp16_in_use
+    assert measured == 4 and "in every order that was measured" in in_fp16_in_use
 
 
 def test_hunts_for_padding(in_tensor_cores):
@@ -464,41 +496,10 @@ def test_lane_of_an_element(in_tensor_cores):
     assert f"Lane {lane}." in in_tensor_cores
 
 
-def test_how_much_faster(in_tensor_cores):
-    tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
-    cublas = records.ladder().query("dtype == 'fp16' and m == n == k == 4096")["cublas_tflops"].median()
-    times = f"{tflops['wmma'] / tflops['warp_tiled']:.0f} times as fast, and"
-    assert f"{times} {100 * tflops['wmma'] / cublas:.0f} % of cuBLAS." in in_tensor_cores
-    same_run = records.ladder().query("stage == 'wmma' and m == n == k == 4096")["ratio_to_cublas"].item()
-    assert f"302 or 303 TFLOPS, and {100 * same_run:.0f} %: each picture" in in_tensor_cores
-    first = tflops["naive_uncoalesced"]
-    assert f"first kernel did {first:.1f} TFLOPS, this one does {tflops['wmma']:.0f}, on" in in_tensor_cores
-    assert f"some {round(tflops['wmma'] / first, -2):.0f} times" in in_tensor_cores
-
-
-def test_the_parts_of_wmma_are_lines_of_it(in_tensor_cores):
-    text = source_of("tensor_cores")
-    listing = {line.strip() for line in inspect.getsource(b01_wmma).splitlines()}
-    parts = re.findall(r"# ```python\n(.*?)# ```", text, re.DOTALL)
-    assert len(parts) == 3
-    for line in "".join(parts).splitlines():
-        assert line.removeprefix("#").strip() in listing
-
-
-def test_the_three_largest_steps(in_tensor_cores):
-    tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
-    ladder = measured_stages(LADDER_TABLE)
-    steps = {stage.name: tflops[stage.name] / tflops[stage.after] for stage in ladder if stage.after}
-    first, second, third = sorted(steps, key=steps.get, reverse=True)[:3]
-    assert f"`{first}`, {steps[first]:.0f} times:" in in_tensor_cores
-    assert f"`{second}`, {steps[second]:.0f} times:" in in_tensor_cores
-    assert f"`{third}`, {steps[third]:.1f} times:" in in_tensor_cores
-
-
-def test_what_fp16_keeps(in_tensor_cores):
+def test_what_fp16_keeps(in_fp16_in_use):
     with np.errstate(over="ignore"):
         assert np.float16(65_519) == 65_504 and np.isinf(np.float16(65_520))
-    assert "From 65,520 on a number becomes infinite" in in_tensor_cores
+    assert "From 65,520 on a number becomes infinite" in in_fp16_in_use
 
 
 def test_powers_of_two_that_rescue_a(in_tensor_cores):
@@ -517,30 +518,3 @@ def test_powers_of_two_that_rescue_a(in_tensor_cores):
         2e9 < 2 ** (right[-1] - right[0]) < 2.5e9
         and "A factor of two billion lies between" in in_tensor_cores
     )
-
-
-def test_which_stage_beyond_the_documents_brings_the_most(in_tensor_cores):
-    rows = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192)")
-    share = rows.pivot(index="stage", columns="m", values="ratio_to_cublas")
-    share = share.loc[[stage.name for stage in measured_stages(LADDER_TABLE) if stage.dtype == "float16"]]
-    for gain in (share.diff(), share / share.shift()):
-        assert (gain.idxmax() == "wgmma_tma").all() and "`wgmma_tma`: a bigger instruction" in in_tensor_cores
-    assert (share.iloc[-1] > 1).all()
-
-
-def test_how_much_cublas_varies(in_tensor_cores):
-    rows = records.ladder().query("dtype == 'fp16' and m == n == k == 8192")
-    low, high = rows["cublas_tflops"].agg(["min", "max"]).round().astype(int)
-    assert f"cuBLAS did {low} to {high} TFLOPS at 8192³" in in_tensor_cores
-
-
-def test_warp_tiled_has_come_so_far(in_tensor_cores):
-    tflops = records.ladder().query("stage == 'warp_tiled' and m == n == k == 4096")["tflops"].item()
-    assert f"`warp_tiled` has come to {100 * tflops / 66.9:.0f} %" in in_tensor_cores
-
-
-def _best(stage: str, *names: str) -> dict[tuple, float]:
-    """The fastest choice of tiles for each pair of two sizes."""
-    rows = records.sweep().query("stage == @stage").dropna(subset="tflops")
-    sizes = [rows["tiles"].str.extract(rf"\b{name}=(\d+)")[0].astype(int) for name in names]
-    return rows.groupby(sizes)["tflops"].max().to_dict()

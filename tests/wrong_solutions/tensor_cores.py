@@ -193,26 +193,6 @@ WAVEFRONTS = passing(
     },
 )
 
-# ---- padded_c ----------------------------------------------------------------------------------------------
-
-OLD, NEW, AT = "float32(C[row * ldc + col])", "C[row * ldc + col] = ", "row * ldc + col"
-PADDED = altered(
-    "padded_c",
-    {
-        "load_alone": ("store is not", (NEW, "C[row * n + col] = ")),
-        "store_alone": ("load is not", (OLD, "float32(C[row * n + col])")),
-        "n_rounded_up": ("rounded up", (AT, "row * ((n + 7) // 8 * 8) + col")),
-        "n_in_other_words": ("still taken to be n", (AT, "n * row + col")),
-        "m_for_ldc": ("m elements apart", (AT, "row * m + col")),
-        "guard_up_to_ldc": ("into the padding", ("col < n", "col < ldc")),
-        "c_read_at_beta_zero": ("is read although", (" if beta != 0 else float32(0)", "")),
-        "padding_as_distance": ("share a place in C", (AT, "row * (ldc - n) + col")),
-        "column_major": ("elements outside C", (AT, "col * ldc + row")),
-        "beta_forgotten": ("Not all elements", ("beta * old", "old")),
-        "not_the_last_row": ("never stored", ("row < m", "row < m - 1")),
-    },
-)
-
 # ---- ragged_product ----------------------------------------------------------------------------------------
 
 GUARD = "if row0 + r < m and col0 + c + e < n:"
@@ -308,6 +288,7 @@ LAST_BARRIER = (
 LOAD_A_OF_WARP = "wmma_load_a(a[i], As, (y0 + i * 16, p), ROW_MAJOR)"
 LOAD_B_OF_WARP = "wmma_load_b(b[j], Bs, (p, x0 + j * 16), ROW_MAJOR)"
 PUT = "put(C, Cs, acc[i, j], y0 + i * 16, x0 + j * 16, m, n)"
+LOAD_A_LOOP = f"                for i in unroll(range(DOWN)):\n                    {LOAD_A_OF_WARP}\n"
 B_LOADS = f"                for j in unroll(range(ACROSS)):\n                    {LOAD_B_OF_WARP}\n"
 PRODUCT_OF_WARP = "                        wmma_mma(acc[i, j], a[i], b[j], ROW_MAJOR, ROW_MAJOR)"
 SEVERAL = altered(
@@ -335,7 +316,7 @@ SEVERAL = altered(
             (LAST_BARRIER, LAST_BARRIER.replace("syncthreads", "syncwarp")),
         ),
         "no_second_barrier": (
-            "One barrier is missing",
+            "One barrier of the block is missing",
             (LAST_BARRIER, LAST_BARRIER.replace("            cuda.syncthreads()\n", "", 1)),
         ),
         "starts_anew": (
@@ -348,6 +329,69 @@ SEVERAL = altered(
             ),
         ),
         "nothing_put": ("Nothing is stored", (PUT, "pass")),
+        "whole_tiles_only": (
+            "of which k fills only a part",
+            ("range(0, k, BK)", "range(0, k // BK * BK, BK)"),
+        ),
+        "whole_steps_only": (
+            "zeros behind the end",
+            (
+                LOAD_A_LOOP,
+                LOAD_A_LOOP.replace(
+                    "                for",
+                    "                if k0 + p + 16 > k:\n                    continue\n                for",
+                ),
+            ),
+        ),
+        "edges_left_out": (
+            "Leave out the test",
+            (
+                PUT,
+                f"y, x = cuda.blockIdx.y * BM + y0 + i * 16, cuda.blockIdx.x * BN + x0 + j * 16\n"
+                f"                if y + 16 <= m and x + 16 <= n:\n                    {PUT}",
+            ),
+        ),
+        "put_counts_from_c": (
+            "so no `blockIdx`",
+            (
+                PUT,
+                PUT.replace("y0 +", "cuda.blockIdx.y * BM + y0 +").replace(
+                    "x0 +", "cuda.blockIdx.x * BN + x0 +"
+                ),
+            ),
+        ),
+        "put_across": (
+            "Row and column of `put` are exchanged",
+            (PUT, "put(C, Cs, acc[i, j], x0 + j * 16, y0 + i * 16, m, n)"),
+        ),
+        "all_put_at_the_corner": (
+            "lacks `i * 16` and `j * 16`",
+            (PUT, "put(C, Cs, acc[i, j], y0, x0, m, n)"),
+        ),
+        "tiles_by_number": (
+            "the number of the tile",
+            ("for k0 in range(0, k, BK)", "for k0 in range((k + BK - 1) // BK)"),
+        ),
+        "b_by_columns": (
+            "`Bs` is read as `COL_MAJOR`",
+            (LOAD_B_OF_WARP, LOAD_B_OF_WARP.replace("ROW_MAJOR", "COL_MAJOR")),
+            ("a[i], b[j], ROW_MAJOR, ROW_MAJOR", "a[i], b[j], ROW_MAJOR, COL_MAJOR"),
+        ),
+        "bs_place_exchanged": ("B's place are exchanged", ("Bs, (p, x0 + j * 16)", "Bs, (x0 + j * 16, p)")),
+        "accumulators_across": ("across the diagonal", ("wmma_mma(acc[i, j]", "wmma_mma(acc[j, i]")),
+        "a_tile_too_many": ("one tile too many", ("range(0, k, BK)", "range(0, k + 1, BK)")),
+        "one_warp_fetches": (
+            "All threads of the block must call `fetch`",
+            ("            fetch(As", "            if warp == 0:\n                fetch(As"),
+        ),
+        "second_barrier_of_a_warp": (
+            "`syncwarp` is too little",
+            (LAST_BARRIER, LAST_BARRIER.replace("syncthreads", "syncwarp", 1)),
+        ),
+        "early_return": (
+            "return early",
+            (CORNER, f"{CORNER}\n        if cuda.blockIdx.x * BN + x0 >= n:\n            return"),
+        ),
         "first_tile_only": (
             "Only the first tile along k",
             ("for k0 in range(0, k, BK):", "for k0 in range(0, min(k, BK), BK):"),
@@ -359,7 +403,6 @@ WRONG = {
     "warp_product": PRODUCT,
     "fragments_once": ONCE,
     "padding_wavefronts": WAVEFRONTS,
-    "padded_c": PADDED,
     "ragged_product": RAGGED,
     "several_warps": SEVERAL,
 }

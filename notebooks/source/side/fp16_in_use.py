@@ -3,7 +3,11 @@
 #
 # A side trip from [notebook [[tensor_cores.ipynb]]](tensor_cores.ipynb#cell-id=side-fp16_in_use), and back.
 #
-# *Time: about 15 minutes to read, 10 for the exercises. Needs notebook [[tensor_cores.ipynb]].*
+# There you saw that a sum of FP16 values stops to grow, and chose float32 accumulators. The course has a
+# kernel that did not: `wmma_fp16_acc` is `wmma` with FP16 accumulators. Both store C as FP16. **For k = 32,
+# 256 and 1,024, how large is the worst relative error of each?** Say roughly: below 0.001, or above?
+#
+# *Time: about 20 minutes to read, 8 for the exercises. Needs notebook [[tensor_cores.ipynb]].*
 
 # %%
 import numpy as np
@@ -11,51 +15,52 @@ import pandas as pd
 from numba import cuda, float32
 from numba.types import float16
 
-from gemm_course import LADDER, check, launch, records, run
+from gemm_course import check, run
 from gemm_course import widgets as see
-from lockstep.intrinsics import (
-    COL_MAJOR,
-    ROW_MAJOR,
-    unroll,
-    wmma_load_a,
-    wmma_load_b,
-    wmma_mma,
-    wmma_store,
-)
+from lockstep.intrinsics import ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 
-# %% [markdown]
-# C is FP16 in both, ready to be an operand of the next product. Rounding to it costs up to 0.0005. What is
-# beyond that comes from the accumulators.
-#
-# ## When is FP16 safe?
-#
-# - **Range.** From 65,520 on a number becomes infinite, below 3 · 10⁻⁸ zero, and already below 6 · 10⁻⁵ it
-#   has fewer digits. That holds for A, for B *and for C*. Are A's values too large or too small? Divide A by
-#   a power of two, which is exact, and put that power into `alpha`. What C holds has to fit by itself.
-# - **Precision.** Each element of A and B is rounded once, by at most 0.05 %.
-# - **Accumulation.** In FP32, unless k is small.
-#
-# **Rescue it (2 minutes).** A goes up to a million here, and C becomes infinite. Which is the smallest power
-# of two, and which the largest, with an error below 0.001?
 
 # %%
-scale = 1.0  # change this, to 2.0**3 for example
-A, B = np.random.default_rng(0).random((2, 64, 64))
-A, B = 1e6 * A, 1e-3 * B
-with np.errstate(over="ignore"):
-    C = run("wmma", (A / scale).astype(np.float16), B.astype(np.float16), alpha=scale).C
-    error = abs(C / (A @ B) - 1).max()
-f"largest relative error: {error:.5f}"
+def fp16(x):
+    """x as FP16, as a float32 again."""
+    with np.errstate(over="ignore"):
+        return np.asarray(x).astype(np.float16).astype(np.float32)
 
-# %% [markdown] tags=["thought"]
-# 2⁴ and 2³⁵. Below, A still reaches infinity; above, its values lose too many digits. A factor of two billion
-# lies between, and a largest value of about 1, with 2²⁰ here, is in the middle.
+
+def worst_error(stage, k):
+    rng = np.random.default_rng(0)
+    A, B = (rng.random(shape).astype(np.float16) for shape in ((64, k), (k, 64)))
+    exact = A.astype(float) @ B.astype(float)
+    return abs(run(stage, A, B).C / exact - 1).max()
+
+
+# %%
+{stage: [f"{worst_error(stage, k):.5f}" for k in (32, 256, 1024)] for stage in ("wmma", "wmma_fp16_acc")}
 
 # %% [markdown]
-# **bfloat16** divides the 16 bits differently: 8 for the exponent, as float32 has, and 7 for the fraction. It
-# needs no scaling, and rounds 8 times as coarsely. Neural networks are mostly trained with it. **TF32** has 8
-# bits of exponent and 10 of fraction. cuBLAS uses it for FP32 only if it is told to; our figures are without.
-# By its data sheet an H200's Tensor Cores multiply FP8, INT8 and FP64 as well.
+# `wmma` stays below 0.0005 whatever k is: rounding C to FP16 costs that, once. The other is rounded at every
+# step, and its error grows with k. (Without a GPU the emulator computes this. It rounds where a Tensor
+# Core cuts.)
+#
+# ## What can go wrong?
+#
+# - **Range.** From 65,520 on a number becomes infinite, below 3 · 10⁻⁸ zero, and already below 6 · 10⁻⁵ it
+#   has fewer digits. That holds for A, for B *and for C*. You rescued A by a power of two and `alpha`. What C
+#   holds has to fit by itself.
+# - **Precision.** Each element of A and B is rounded once, by at most 0.05 %.
+# - **Sums.** Add them up in float32, unless k is small.
+#
+# Try the limits: put numbers of your own in place of these three.
+
+# %%
+fp16([65_519, 65_520, 2e-8])
+
+# %% [markdown]
+# ### Would another short number do?
+#
+# **bfloat16** divides the 16 bits differently: 8 for the exponent, as many as float32 has, and 7 for the
+# fraction. **Which of 0.1, 257, 60,000, a million and 10⁻⁷ does FP16 keep better, and which bfloat16?** Say
+# it of each, then run both cells.
 
 
 # %%
@@ -65,21 +70,29 @@ def bfloat16(x):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
 
 
+# %%
 numbers = np.array([0.1, 257, 60_000, 1e6, 1e-7], np.float32)
-with np.errstate(over="ignore"):
-    as_fp16 = numbers.astype(np.float16).astype(np.float32)
-pd.DataFrame({"FP16": as_fp16, "bfloat16": bfloat16(numbers)}, numbers).map("{:.6g}".format)
+pd.DataFrame({"FP16": fp16(numbers), "bfloat16": bfloat16(numbers)}, numbers).map("{:.6g}".format)
+
+# %% [markdown] tags=["thought"]
+# FP16 keeps 0.1, 257 and 60,000 better: it has three more bits of fraction, so it rounds 8 times as finely.
+# bfloat16 makes 256 of 257, and 59,904 of 60,000. But a million is infinite in FP16, and 10⁻⁷ is off by a
+# fifth. bfloat16 has both to within 0.2 %.
 
 # %% [markdown]
-# ## Where C ends
+# So bfloat16 needs no scaling, and pays with digits. Neural networks are mostly trained with it.
+#
+# **What we now know:** a short number has range or digits. What is added up has to be longer.
+#
+# ## Where does C end?
 #
 # ### Exercise [[ragged_product]] · The edge of C
-# *stretch · easy · 5 minutes*
+# *stretch · easy · 8 minutes*
 #
 # The product of [[warp_product]] for **any** m, n and k. Where the matrices have ended, the tiles hold zeros,
-# so the accumulators are right. But a fragment is 16 × 16, and C may end in the middle of it. v07 stores
-# whole fragments and writes beyond C. Bring to C what belongs there (float32; its rows may be longer than n),
-# and nothing else.
+# so the accumulators are right. But a fragment is 16 × 16, and C may end in the middle of it. Bring to C what
+# belongs there (float32; its rows may be longer than n), and nothing else: first `wmma_store` into `Cs`, then
+# each lane copies its part.
 
 
 # %% id="ex-ragged_product"
@@ -120,31 +133,34 @@ def product(m, n, k, A, B, C):
 check.ragged_product(product)
 
 # %% [markdown]
-# ### Half the accumulator, more speed?
+# **What we now know:** a warp stores a fragment whole, so it does it where there is room: in shared memory.
 #
-# `wmma_fp16_acc` is 13 % faster than `wmma`, though a product takes as long. What else do short accumulators
-# save? Think of what an SM has to hold, then look:
+# ## What else do short accumulators save?
+#
+# `wmma_fp16_acc` is 13 % faster than `wmma`, though a product takes a Tensor Core as long. Think of what an
+# SM has to hold for a block. Then look at what first limits the blocks on an SM:
 
 # %%
-see.fold(lambda: see.occupancy("wmma_fp16_acc"), first="Answer first, then open this.")
+see.fold(lambda: see.occupancy("wmma"), lambda: see.occupancy("wmma_fp16_acc"))
 
 # %% [markdown] tags=["thought"]
 # Registers: an SM has room for three blocks instead of two, so there is more to do while one waits. Is that
 # the reason? Keep the third block out, by shared memory that nobody uses: in one run 342 TFLOPS fell to 311.
-# So mostly it is. The price you know: the error.
+# So mostly it is. The price is the error, which you have seen.
 
 # %% [markdown]
-# ## Tune it in three moves
+# ## Which three moves?
 #
 # The sliders stand at our example. Document 004's tiles, 128 × 128 × 16 with warps of 64 × 32 and a padding
-# of 16, do 120 TFLOPS. Three **moves** lie between: a move sets one slider, as far as you like. **Rank the
-# three before you try them**, and say of each what it saves: wavefronts, or waiting?
+# of 16, do 120 TFLOPS. Three **moves** lie between: BK to 64, WN to 64, PAD to 8. A move sets one slider, as
+# far as you like. **Rank the three before you try them**, and say of each what it saves: wavefronts, or
+# waiting? (With PAD 16 a BK of 64 does not fit into shared memory, so set PAD before BK.)
 #
 # Then do better. Keep two of the three moves and replace one, and you get from the document's tiles to the
 # best of all 254 that were measured. **Find it.**
 
 # %%
-see.tiles("wmma", tells_best=False)
+see.tiles("wmma", tiles={"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "PAD": 8}, tells_best=False)
 
 # %% [markdown] tags=["thought"]
 # PAD 8, then BK 64, then WN 64: 164, 291, 303 TFLOPS, each on top of the moves before. PAD and WN save
@@ -152,5 +168,10 @@ see.tiles("wmma", tells_best=False)
 # fewer, and brings the most in every order that was measured. PAD and WN depend on the order: WN second,
 # before BK, even loses 11.
 #
-# For the best, leave WN and set WM to 128 instead: 310 TFLOPS. By loads it should lose, 10 against 8 for 16
-# products. Why it wins nobody has profiled. A good question to end with.
+# For the best, leave WN and set WM to 128 instead: 310 TFLOPS.
+
+# %% [markdown]
+# ## The way back
+#
+# **FP16 is safe** if A, B and C fit into its range, if 0.05 % per number is good enough, and if the sums are
+# float32. [Back to notebook [[tensor_cores.ipynb]]](tensor_cores.ipynb#cell-id=side-fp16_in_use).
