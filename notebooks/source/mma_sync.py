@@ -1,16 +1,9 @@
 # %% [markdown]
-# # [[mma_sync.ipynb]] · Fragments in the open: mma.sync
+# # [[mma_sync.ipynb]] · What can you do once you know which lane holds what?
 #
-# WMMA kept one thing secret: which lane holds which element. In this notebook the secret is out, and the
-# kernel goes from 39 % of cuBLAS to 63 %. What you store by hand in [[by_hand]] is only half of the story:
-# the fastest kernel here knows the secret, and stores its results another way all the same.
-#
-# **After this notebook you can** say which lane holds an element of a fragment, load and multiply
-# fragments with `ldmatrix` and `mma.sync`, and store results from registers. You can write a swizzle and
-# prove it conflict-free. And you can say what a loop that multiplies on Tensor Cores still waits for.
-#
-# *Time: about 60 minutes to read, 90 for the exercises. Beyond the documents: the stages `mma_swizzled`,
-# `mma_ring` and `mma_sync`.*
+# In notebook [[tensor_cores.ipynb]] a warp loaded fragments, and which lane got what was CUDA's secret. Here
+# is another instruction, `ldmatrix`. Lane `i` names row `i` of a tile, in which every value is the number of
+# its row. Then the hardware deals the values out. Run it.
 
 # %%
 import numpy as np
@@ -18,75 +11,11 @@ import pandas as pd
 from numba import cuda, float32
 from numba.types import float16
 
-from gemm_course import check, launch, records
+from gemm_course import check, emulate, launch, records
 from gemm_course import widgets as see
-from gemm_course.profiles import recorded
 from lockstep.intrinsics import cp_async_wait, ldmatrix_x4, ldmatrix_x4_trans, mma_m16n8k16, unroll
 
-# %% [markdown]
-# ## In one picture
-#
-# `mma.sync` multiplies 16 × 16 by 16 × 8 and adds to 16 × 8. A number in a cell is the lane that holds
-# it. **Find the two lanes that hold the corners of A's first row.** Then switch to B: which way are its
-# lanes dealt?
 
-# %%
-see.fragment("mma")
-
-# %% [markdown] tags=["thought"]
-# Lanes 0 and 3: four lanes share a row of A, and each comes back 8 columns further on. B is dealt by
-# columns: four lanes share a column, and each holds pairs that lie one below the other.
-
-# %% [markdown]
-# In notebook [[tensor_cores.ipynb]] you were told to forget such a picture. This one you may keep. It
-# stands in NVIDIA's [PTX
-# ISA](https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-fragment-mma-16816-float),
-# the manual of the instructions that a compiler writes, and holds on every GPU that has this instruction.
-#
-# | call of the whole warp | does | a lane's share |
-# |---|---|---|
-# | `mma_m16n8k16(acc, a, b)` | `acc += a · b` | `a`: 8 FP16 values, `b`: 4, `acc`: 4 float32 |
-#
-# The name gives the sizes: m 16, n 8, k 16. WMMA was made of it all along: the compiler wrote two for
-# each `wmma_mma`.
-#
-# The accumulators are 16 × 8, dealt **by rows** like A: row 0 belongs to lanes 0, 0, 1, 1, 2, 2, 3, 3,
-# row 1 begins with lane 4. Eight rows further down the same lanes come again. A lane counts its four:
-# places 0 and 1 are neighbours in the upper row, 2 and 3 lie below them.
-#
-# ### Exercise [[accumulator_owner]] · The owner map
-# *core · easy · 10 minutes*
-#
-# Where is element (row, column) of the accumulators? Return `(lane, place)`.
-
-
-# %% id="ex-accumulator_owner"
-def owner(row, column):
-    ### BEGIN SOLUTION
-    return row % 8 * 4 + column // 2, row // 8 * 2 + column % 2
-    ### STUB
-    # return None  # (lane, place)
-    ### END SOLUTION
-
-
-check.accumulator_owner(owner)
-
-# %% [markdown]
-# ## Loading: you name a row, others get it
-#
-# Each lane could fetch its own pairs: four loads of 32 bits for A. `ldmatrix` does it in one instruction,
-# with a trick: **the lane that names an address is not the lane that gets the data.**
-#
-# `ldmatrix_x4(a, As, (row, column))` loads four matrices of 8 × 8 FP16 values. Lanes 0 to 7 name the rows
-# of the first, lanes 8 to 15 those of the second, and so on. A lane names where 8 values begin, 16 bytes:
-# a **piece**. The hardware then deals each matrix as `mma.sync` wants it: its row 0 goes to lanes 0 to 3,
-# two values each.
-#
-# Below, lane `i` names row `i` of a tile in which every value is its row's number. Four lanes get values
-# of the same row, so they share a column of the table; each line is one of the four matrices.
-
-
-# %%
 @cuda.jit
 def one_load(rows, got):
     tile = cuda.shared.array((32, 8), float16, 16)
@@ -108,6 +37,10 @@ def loaded(rows):
 
 loaded(np.arange(32))
 
+# %% [markdown]
+# A lane gets eight values, `a[0]` to `a[7]`: two each of four rows. Four lanes get values of the same rows,
+# so they share a column of the table. **Now lane 5 makes a mistake: it names row 31 instead of row 5.**
+
 # %%
 see.predict("mma_sync.named")
 
@@ -117,20 +50,94 @@ rows[5] = 31
 see.fold(loaded(rows))
 
 # %% [markdown] tags=["answer"]
-# Lane 5 itself got what it always gets. Lanes 20 to 23, `a[0:2]`, suffer: theirs is row 5 of the first
-# matrix. Who gets a wrong operand need not look at his own address.
+# Lane 5 itself has what it always has. Lanes 20 to 23 have the wrong row in `a[0:2]`, and did nothing wrong.
 
 # %% [markdown]
-# A 16 × 16 tile is four matrices, and their order goes **down first**:
+# Your turn: make lanes 28 to 31 get row 0, in `a[4:6]`, and nobody else anything wrong. Which lane must name
+# row 0? Write its number into the brackets.
+
+# %%
+rows = np.arange(32)
+rows[[]] = 0  # which lane?
+loaded(rows)
+
+# %% [markdown] tags=["thought"]
+# Lane 23. Lanes 16 to 23 name the eight rows of the third line, and lanes 28 to 31 get the last of them.
+#
+# **The lane that names an address is not the lane that gets the data.** So the layout must be known, and
+# here it is: it stands in NVIDIA's [manual of these
+# instructions](https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-fragment-mma-16816-float),
+# and holds on every GPU that has them.
+
+# %% [markdown]
+# *Time: about 55 minutes to read, 80 for the exercises; two pauses are marked. Beyond the documents.*
+#
+# First two questions from memory:
+
+# %%
+see.recall("mma_sync")
+
+# %% [markdown]
+# ## Which lane holds which element?
+#
+# `mma_m16n8k16(acc, a, b)` is one call of a whole warp: `acc += a · b`. It multiplies 16 × 16 by 16 × 8 and
+# adds to 16 × 8. The name has the sizes: m 16, n 8, k 16. The instruction is called `mma.sync`. WMMA was made
+# of it all along: the compiler wrote two for each `wmma_mma`.
+#
+# A lane's share is 8 FP16 values of `a`, 4 of `b`, and 4 float32 accumulators. A number in a cell is the lane
+# that holds it. **Find the lanes that hold the two ends of A's first row.** Then switch to B: which way are
+# its lanes dealt?
+
+# %%
+see.fragment("mma")
+
+# %% [markdown] tags=["thought"]
+# Lanes 0 and 3: four lanes share a row of A, and each comes again 8 columns further on. B is dealt by
+# columns: four lanes share a column, and each holds pairs that lie one below the other.
+
+# %% [markdown]
+# The 16 × 8 accumulators are dealt **by rows**, like A: row 0 belongs to lanes 0, 0, 1, 1, 2, 2, 3, 3, and
+# row 1 begins with lane 4. Eight rows further down the same lanes come again. A lane numbers its four
+# places 0 to 3: 0 and 1 are neighbours in the upper row, 2 and 3 lie below them.
+#
+# ### Exercise [[accumulator_owner]] · Who has this result?
+# *core · easy · 10 minutes*
+#
+# Where is element (row, column) of the accumulators? Return `(lane, place)`.
+
+
+# %% id="ex-accumulator_owner"
+def owner(row, column):
+    ### BEGIN SOLUTION
+    return row % 8 * 4 + column // 2, row // 8 * 2 + column % 2
+    ### STUB
+    # return None  # (lane, place)
+    ### END SOLUTION
+
+
+check.accumulator_owner(owner)
+
+# %% [markdown]
+# **What we now know:** a lane can find its results, and the row and column of each, without asking anybody.
+#
+# ## How does a value reach the lane that needs it?
+#
+# `ldmatrix_x4(a, As, (row, column))` loads four matrices of 8 × 8 FP16 values. Lanes 0 to 7 name the rows of
+# the first, lanes 8 to 15 those of the second, and so on. A lane names where 8 values begin. These 16 bytes
+# are a **piece** of a row.
+#
+# For a tile of 16 × 16, the four matrices go **down first**:
 #
 # | | columns 0 to 7 | columns 8 to 15 |
 # |---|---|---|
 # | rows 0 to 7 | first: `a[0:2]`, `b[0:2]` | third: `a[4:6]`, `b[4:6]` |
 # | rows 8 to 15 | second: `a[2:4]`, `b[2:4]` | fourth: `a[6:8]`, `b[6:8]` |
 #
-# So `b[0:4]` are columns 0 to 7 of B, `b[4:8]` columns 8 to 15: one load, two products. But B's tile has
-# rows, and a lane wants pairs down a column. `ldmatrix_x4_trans` transposes each matrix on the way. Of a
-# matrix, as (row, column) in the tile, get
+# So `b[0:4]` are columns 0 to 7 of B, and `b[4:8]` are columns 8 to 15: one load serves two products.
+#
+# There is one difference. In B a lane wants pairs that lie one below the other, and `ldmatrix` deals pairs
+# that lie side by side. So B is loaded by `ldmatrix_x4_trans`, which transposes each of the four matrices on
+# the way. This is what lanes get of one matrix, as (row, column) in the tile:
 #
 # | | lane 0 | lane 1 | lane 4 |
 # |---|---|---|---|
@@ -138,21 +145,20 @@ see.fold(loaded(rows))
 # | by `ldmatrix_x4_trans` | (0, 0), (1, 0) | (2, 0), (3, 0) | (0, 1), (1, 1) |
 #
 # ### Exercise [[by_hand]] · A warp's product, by hand
-# *core · medium · the heart of this notebook · 20 minutes*
+# *core · medium · 20 minutes*
 #
-# [[warp_product]] without WMMA: one warp per block, a block for each 16 × 16 tile of C (float32). All sizes
-# are multiples of 16. The tiles are fetched for you, as they are. Write the loads, two products, and the
-# stores: **each lane stores its eight results into C itself**. There is no Cs.
+# This is [[warp_product]] without WMMA: one warp per block, a block for each 16 × 16 tile of C. All sizes are
+# multiples of 16. The tiles are fetched for you. Write the loads, two products, and the stores: **each lane
+# stores its eight results into C itself.** There is no `Cs`.
 #
-# Three questions lead there. Which row and column does a lane name? Which half of `b` goes with which
-# `acc[j]`? And to which row and column does `acc[j, e]` belong: that is [[accumulator_owner]], the other way
-# round.
+# Which row and column does a lane name? Which half of `b` goes with which `acc[j]`? To which row and column
+# does `acc[j, e]` belong? (That is [[accumulator_owner]], the other way round.)
 
 
 # %% id="ex-by_hand"
 @cuda.jit
 def by_hand(k, A, B, C):
-    As = cuda.shared.array((16, 24), float16, 16)
+    As = cuda.shared.array((16, 24), float16, 16)  # rows of 16 values, and 8 of padding
     Bs = cuda.shared.array((16, 24), float16, 16)
     a = cuda.local.array(8, float16)
     b = cuda.local.array(8, float16)
@@ -191,27 +197,33 @@ def by_hand(k, A, B, C):
 check.by_hand(by_hand)
 
 # %% [markdown]
-# Try it: swap `ldmatrix_x4_trans` for `ldmatrix_x4` and run the cell again. A kernel that is wrong by a
-# layout runs without any error, and its numbers look like numbers. That is the price of the open secret.
+# **Break it:** change `ldmatrix_x4_trans` to `ldmatrix_x4`, and run the cell again. On a GPU there would be
+# no error, and numbers that look like numbers. Then change it back.
 #
-# ## Swizzling: padding without the padding
+# **What we now know:** a warp can load, multiply and store by a known layout. A wrong layout gives no error.
 #
-# `ldmatrix` reads 8 pieces at a time, one below the other. Rows of 64 FP16 values are 128 bytes, once
-# around all banks: without padding all 8 pieces lie in the same 4 banks, and take 8 wavefronts. In
-# [[tensor_cores.ipynb]] the remedy was to make rows longer.
+# *A good place for a pause. What follows takes about 50 minutes to the next one.*
 #
-# But a lane may name any 16 bytes that begin at a multiple of 16. So there is another remedy: leave the
-# rows as they are, and **shuffle the pieces within each row**, in each row in another way. Whoever stores
-# a piece and whoever reads it use the same function. That is a **swizzle**.
+# ## Must rows be padded?
+#
+# `ldmatrix` reads 8 pieces at a time, one below the other. A row of 64 FP16 values is 128 bytes, once around
+# all 32 banks. So all 8 pieces lie in the same 4 banks, and take 8 wavefronts instead of one. In notebook
+# [[tensor_cores.ipynb]] padding made the rows longer, so that they begin in other banks.
+#
+# But now each lane names its own piece, wherever it is. So leave the rows as long as they are, and **shuffle
+# the pieces within each row**, in each row in another way. Whoever stores a piece and whoever reads it use
+# the same function. That is a **swizzle**.
 #
 # ### Exercise [[swizzle]] · Shuffle, and prove it
 # *core · medium · 10 minutes*
 #
-# Rows of 8 pieces: place 0 lies in banks 0 to 3, place 7 in banks 28 to 31. (A place is 16 bytes of a row
-# now, no longer an index of `acc`.) Write `place(row, piece)`: where a row keeps a piece. Two things must
-# hold. Within a row, no two pieces get the same place. And in any 8 rows that are read together, 0 to 7,
-# 8 to 15 and so on, the same piece lies in 8 different places. There is more than one answer. The checker
-# goes through every read that there is.
+# A row has 8 pieces, and 8 places for them. Place 0 lies in banks 0 to 3, place 7 in banks 28 to 31. Write
+# `place(row, piece)`: where a row keeps a piece. Two things must hold:
+#
+# - Within a row, no two pieces have the same place.
+# - In any 8 rows that are read together (0 to 7, 8 to 15 and so on), the same piece has 8 different places.
+#
+# There is more than one answer. The checker goes through every read that there is.
 
 
 # %% id="ex-swizzle"
@@ -227,23 +239,104 @@ def place(row, piece):
 check.swizzle(place)
 
 # %% [markdown]
-# ## Your ring round it
+# Look at your swizzle: for each row, the place of each piece. Where in this table do you see the two rules?
+
+# %%
+pd.DataFrame([[place(row, piece) for piece in range(8)] for row in range(8)]).add_prefix("piece ")
+
+# %% [markdown] tags=["thought"]
+# Along a line no number comes twice. Down a column none comes twice either.
+
+# %% [markdown]
+# ## What is a shuffle worth?
 #
-# Now all in one kernel: tiles come by themselves, into a ring (notebook [[overlap.ipynb]]), each piece to
-# the place that a swizzle gives it, and a warp multiplies them by hand.
+# `mma_swizzled`, a kernel of the ladder, keeps piece p of a row at place `p ^ row % 8`. (`^` is Python's
+# *xor*: it flips those bits of p that are 1 in `row % 8`.) On an H200 it was run twice: as it is, and with
+# its rows padded by 8 values and no swizzle. Nothing else was changed. Neither has a bank conflict when
+# fragments are loaded.
+
+# %%
+see.predict("mma_sync.padded")
+
+# %%
+change = ["rows padded by 8, not swizzled", "none"]
+names = {
+    "tflops": "TFLOPS",
+    "async_copy_sectors": "sectors of copies",
+    "l2_read_sectors": "sectors read from L2",
+}
+rows = records.one_change().query("stage == 'mma_swizzled' and change in @change")
+rows = rows.merge(records.one_change_counted()[["stage", "change", *list(names)[1:]]])
+rows = rows.set_index("change").loc[change].rename({"none": "swizzled"})
+see.fold(rows[list(names)].rename(columns=names).map("{:,.0f}".format))
+
+# %% [markdown] tags=["answer"]
+# From 271 to 330 TFLOPS. We had bet on 3 %. And the copies move 1.5 times the sectors if rows are padded. Yet
+# padding changes nothing in global memory, where sectors are! What does it change?
+
+# %% [markdown]
+# It changes where the copies *go*. Two neighbouring pieces are one sector of 32 bytes. Do they also go to
+# the same 32 bytes of shared memory? Below, a row's 8 pieces come from 4 sectors. Write where piece `piece`
+# of row `row` goes, in bytes, if rows are `row_bytes` long. Then run it for 128 bytes, and for 144, padded
+# by 8 values.
+
+
+# %%
+def pairs(row, row_bytes):
+    """How many pairs a row makes: a sector, and the 32 bytes of shared memory that it goes to."""
+    found = set()
+    for piece in range(8):
+        sector = piece * 16 // 32
+        target = 0  # in place of 0: the byte of shared memory at which this piece goes
+        found.add((sector, target // 32))
+    return len(found)
+
+
+pd.DataFrame({bytes_: [pairs(row, bytes_) for row in range(8)] for bytes_ in (128, 144)}).T.add_prefix("row ")
+
+# %% [markdown] tags=["thought"]
+# It goes to byte `row * row_bytes + piece * 16`. With rows of 144 bytes, every second one begins in the
+# middle of 32 bytes. There each sector goes to two places: 8 pairs instead of 4, so 6 per row on average.
+# **That is 1.5 times as many, just as counted**, as if a sector were fetched once for each 32 bytes that it
+# goes to.
+#
+# Is that the whole reason? No. With `(piece + row) % 8` in place of xor, copies move as many sectors as with
+# padding, and it costs only 4 %. (Padded rows also read L2 1.6 times as often.)
+
+# %% [markdown]
+# **What we now know:** a swizzle saves wavefronts as padding does, and xor keeps the two pieces of a sector
+# together. The wavefronts of the loads alone would not have told the two kernels apart.
+#
+# ## Can it all work together?
+#
+# Now your four ideas in one kernel. Tiles come by themselves, into a ring (notebook [[overlap.ipynb]]). Each
+# piece goes to the place that a swizzle gives it. A warp reads them there, and multiplies by hand.
 #
 # ### Exercise [[ring_and_swizzle]] · Ring and swizzle
-# *core · hard · 20 minutes*
+# *core · hard · the heart of this notebook · 30 minutes*
 #
-# One warp per block, and a block for each 16 × 64 of C. Tiles are 16 × 64 of A and 64 × 64 of B, as they
-# are in memory. Given are
+# One warp per block, and a block for each 16 × 64 of C. Tiles are 16 × 64 of A and 64 × 64 of B, as they are
+# in memory: As and Bs have a slot, a row, and a column. Given are
 #
-# - `place(row, piece)`, an answer to [[swizzle]];
-# - `fetch_swizzled(As, Bs, slot, A, B, t, k)`, which asks for tile t, each piece to its place, and commits;
-# - `store_accumulators(C, acc)`.
+# - `place(row, piece)`, an answer to [[swizzle]]. It counts pieces; the column is 8 times as much.
+# - `fetch_swizzled(As, Bs, slot, A, B, t, k)`: this lane asks for its part of tile t, each piece to its
+#   place. It closes the group, so you need no commit. It may be asked for a tile beyond k: zeros come.
+# - `store_accumulators(C, acc)`: it takes `acc[j]` for columns 8 j to 8 j + 7 of the block's 64.
 #
-# Write the loop: the wait, the copies of the tile that comes SLOTS - 1 later, and the four steps of 16,
-# each with one fragment of A and four times 16 columns of B. m is a multiple of 16, n of 64, k of 8.
+# Write the loop over tiles. An iteration has four parts. Find their order:
+#
+# - four steps of 16 along k, each with one fragment of A and four times 16 columns of B;
+# - the request: in iteration t ask for tile t + SLOTS - 1, as early as its slot is free;
+# - the wait for this lane's own copies of tile t. `IN_FLIGHT` groups may still be under way;
+# - a barrier of the warp, since a lane reads what others have copied.
+#
+# m is a multiple of 16, n of 64, k of 8. First fill the gaps in this table, for SLOTS = 3:
+#
+# | iteration t | multiplies tile, in slot | asks for tile, into slot |
+# |---|---|---|
+# | 0 | 0, in 0 | 2, into 2 |
+# | 1 | 1, in 1 | 3, into 0 |
+# | 2 | 2, in … | …, into … |
 
 
 # %% id="ex-ring_and_swizzle"
@@ -291,78 +384,56 @@ def make_ring(SLOTS):
 check.ring_and_swizzle(make_ring)
 
 # %% [markdown]
-# ## The kernel
+# Count it. One warp multiplies tiles of 64 steps: k = 192 is three of them. How many wavefronts do all loads
+# of fragments take? Write a forecast in place of the dots, then run the cell.
+
+# %%
+forecast = ...
+A, B = np.ones((16, 192), np.float16), np.ones((192, 64), np.float16)
+report = emulate(make_ring(3), 1, 32, 192, A, B, np.zeros((16, 64), np.float32))
+forecast, report.total("wavefronts", space="shared", op="load")
+
+# %% [markdown] tags=["thought"]
+# A load of four matrices takes four wavefronts, one for each eight rows. A step has five loads, a tile four
+# steps: 3 · 4 · 5 · 4 = 240. Without a swizzle it would be eight times as many.
+
+# %% [markdown]
+# *A good place for a pause. What follows takes about 45 minutes.*
 #
-# `mma_swizzled` is `wmma` with your three ideas: `ldmatrix`, `mma.sync`, a swizzle. `in_a` and `in_b`
-# swizzle rows of any length, as in [[swizzle_any]], and give a column: the place times 8. The tiles are the
-# same: 128 × 128 × 64, warps of 64 × 64.
+# ## What else does a fast kernel need?
 #
-# Find three lines of yours in it: the row and the piece that a lane names, the two products, and the row
-# and column of a lane's results. `A_PIECES` counts the pieces of a row, `PRODUCTS` is 2 · `COLUMNS`, and
-# `store_pair` stores two neighbours with their bounds check.
+# `mma_swizzled` is `wmma` with `ldmatrix`, `mma.sync` and a swizzle, and tiles of 128 × 128 × 64. Find
+# three lines of yours in it: the row and piece that a lane names, the two products, the row and column of a
+# lane's results. (`A_PIECES` counts the pieces of a row, `PRODUCTS` a warp's products side by side.
+# `store_pair` stores two neighbours, if they lie in C. `in_a` and `in_b` are swizzles for rows of any
+# length.)
 
 # %% tags=["listing"]
 see.fold(see.source("mma_swizzled"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# ### What we bet, and lost
-#
-# As many products, as many loads of fragments, no conflicts in either. So before it ran we wrote down:
-# *as fast as `wmma`*. Then it ran.
+# Its warps compute 64 × 64 results each. Forecast what warps of 32 × 32 change: the shared loads per
+# multiply-add, the registers, the speed. Then set WM and WN to 32, and watch these three lines.
 
 # %%
-see.tflops("wmma", "mma_swizzled")
+see.tiles("mma_swizzled", tells_best=False)
+
+# %% [markdown] tags=["thought"]
+# A fragment serves half as many products, so there are twice as many loads. Registers fall from 254 to 114,
+# so more warps fit. Yet the speed falls from 342 to 179 TFLOPS. It goes with the loads, but more than one
+# thing has changed.
 
 # %% [markdown]
-# (Within a run, figures are good to a per cent or two. Between runs all of them move, below by 3 %: so a
-# kernel has several. A share of cuBLAS compares two speeds of one run, and 39 % is not 301 / 759.)
+# Two stages go on from here. `mma_ring` puts a ring of three tiles around it, and makes blocks of 128 × 256.
+# `mma_sync` also reads fragments a step before they are multiplied, across the barrier, as you did in
+# [[reads_ahead]]: a warp has two sets of `a` and `b`.
 
 # %%
-see.predict("mma_sync.swizzled")
-
-# %%
-names = {
-    "matrix_load_wavefronts": "wavefronts of loads of fragments",
-    "mma_instructions": "products on Tensor Cores",
-    "async_copy_sectors": "sectors of copies",
-    "l2_read_sectors": "sectors read from L2",
-    "global_store_sectors": "sectors of stores to C",
-    "warp_instructions": "all instructions",
-}
-counted = pd.DataFrame({stage: recorded(stage).measured for stage in ("wmma", "mma_swizzled")})
-see.fold(counted.loc[list(names)].rename(names).map("{:,.0f}".format))
-
-# %% [markdown] tags=["answer"]
-# Loads are the same to the last wavefront. But the copies move **1.5 times the sectors** in `wmma`, and
-# L2 is asked for more. Sectors are global memory's, and padding moves nothing there! It moves the
-# *target*: padded rows are 144 bytes apart, so every second one begins in the middle of 32 bytes of
-# shared memory. Two pieces of one sector then go to different 32 bytes. If each fetches the sector for
-# itself, such a row takes 8 sectors instead of 4: on average 1.5 times as many, just what is counted.
-#
-# How sure is that? Between these two kernels 9 % of the instructions are gone as well. So change the rows
-# alone, in `mma_swizzled`: `(piece + row) % 8` in the place of xor, and padding by 8. No conflicts in any.
-
-# %%
-change = ["none", "pieces moved on, not xored", "rows padded by 8, not swizzled"]
-rows = records.one_change().merge(records.one_change_counted()[["stage", "change", *list(names)[2:4]]])
-rows = rows.query("change in @change").set_index(["stage", "change"])
-see.fold(rows[["tflops", *list(names)[2:4]]].rename(columns=names).map("{:,.0f}".format))
-
-# %% [markdown] tags=["answer"]
-# For the padded rows we had bet on 3 % less. It is **18 % less**, and less than `wmma`. So it is the rows.
-#
-# And the sum? A sector is a pair of pieces, such as 0 and 1. Xor moves a pair as a whole, or swaps its two.
-# In odd rows the sum moves all by *one* piece: the pair lies across two times 32 bytes, 1.5 times the sectors
-# again. So we bet on as slow as padding, and lost once more: **4 %**. L2 is asked hardly more often there, in
-# padded rows 1.6 times as often. That goes together, but is not yet a cause. And why the padded form falls
-# behind even `wmma`, nobody has profiled.
+see.tflops("mma_swizzled", "mma_ring", "mma_sync")
 
 # %% [markdown]
-# ## What limits it now?
-#
-# Three profiles without labels: `mma_swizzled`, `mma_ring`, `mma_sync`. **Who is who?** *Fixed delay* is
-# the wait for the result of an instruction just before; *busy unit* is the wait for a unit that is at
-# work for another warp.
+# Here are the profiles of the three, without names. **Who is who?** (*Busy unit*: the wait for a unit that
+# is at work for another warp.)
 #
 # | | X | Y | Z |
 # |---|---|---|---|
@@ -370,28 +441,34 @@ see.fold(rows[["tflops", *list(names)[2:4]]].rename(columns=names).map("{:,.0f}"
 # | a warp waits for copies | 1 % | 25 % | 0 % |
 # | at barriers | 2 % | 6 % | 5 % |
 # | for a busy unit | 32 % | 9 % | 26 % |
-# | fixed delay | 33 % | 32 % | 32 % |
 
 # %%
 see.fold(lambda: see.limits("mma_swizzled", "mma_ring", "mma_sync"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
 # Y is `mma_swizzled`: it waits for its copies. Z is `mma_ring`: the ring has removed that wait. X is
-# `mma_sync`: with fragments ahead the wait at barriers shrinks, too, and the unit for which warps queue
-# is the Tensor Core. That is the queue one wants: **the Tensor Cores limit it**, at 83 %. Fixed delays
-# are a third of each warp's time in all three: they do not tell them apart.
+# `mma_sync`: with fragments read ahead the wait at barriers shrinks too. The unit for which its warps queue
+# is the Tensor Core, and that is the queue one wants.
+
+# %% [markdown] id="side-reading_mma_sync"
+# *Side trip, 45 minutes: [How do you read `mma_sync`?](reading_mma_sync.ipynb)*
 
 # %% [markdown]
-# 490 TFLOPS are half of the 990 that the data sheet promises. And yet the Tensor Cores are 83 % busy?
+# ## Busy 83 %, and yet half of 990?
 #
-# ### Exercise [[product_clocks]] · What 63 % is bound by
+# `mma_sync` does 490 TFLOPS in its profile, half of the 990 of the data sheet. And yet its Tensor Cores are
+# busy 83 % of the time?
+#
+# ### Exercise [[product_clocks]] · What a product costs
 # *core · medium · 10 minutes*
 #
-# `mma_sync` at 4096³: 33,685,504 products `mma_m16n8k16`, and 463,520 clocks in which the SMs had work.
-# An H200 has 132 SMs with four Tensor Cores each, and a product keeps one of them busy for **6 clocks**.
-# (That is measured. By the data sheet it would be 4: 2,048 multiply-adds, 512 per clock. Why it is 6 no
-# counter says.) The stage reached 63.0 % of cuBLAS. (33,554,432 products would do: the rest multiply the
-# set that is still empty at the first step.)
+# `mma_sync` at 4096³: 33,685,504 products `mma_m16n8k16`, and 463,520 clocks in which the SMs had work. An
+# H200 has 132 SMs with four Tensor Cores each, and a product keeps one of them busy for **6 clocks**. (That
+# is measured. By the data sheet it would be 4.) The stage reached 63.0 % of cuBLAS in the ladder's run.
+#
+# (Multiply-adds of a product: 16 · 8 · 16. 4096³ needs 33,554,432 products, then. `mma_sync` multiplies the
+# fragments that it read a step before. In its first step there are none, and it multiplies zeros: that makes
+# the other 131,072.)
 #
 # 1. `clocks`: how many clocks must each Tensor Core work, at least?
 # 2. `pauses`: for how many of the 463,520 clocks does each do nothing?
@@ -411,17 +488,23 @@ answer = (clocks, pauses, at_most)
 check.product_clocks(answer)
 
 # %% [markdown]
-# And the half of 990? 4 / 6 by the instruction, 83 % of the clocks busy, SMs with work for 96 % of the
-# launch, and 1.73 GHz where the data sheet has 1.83. Multiply the four: 0.50.
+# Now the half. Four things make it: 4 / 6 by the instruction, 83 % of the clocks busy, SMs with work for 96 %
+# of the launch, and 1.73 GHz where the data sheet counts with 1.83. Multiply the four here.
+
+# %%
+share = ...
+share
+
+# %% [markdown]
+# **What we now know:** two things are between `mma_sync` and cuBLAS. One is the instruction. cuBLAS must be
+# using another one, and notebook [[hopper.ipynb]] has it. The other is the 17 % of the clocks in which Tensor
+# Cores pause.
 #
-# Two things are between `mma_sync` and cuBLAS. One is the instruction itself: cuBLAS must be using another
-# one, and notebook [[hopper.ipynb]] has it. The other is the 17 % of the clocks in which Tensor Cores pause.
+# ## Surgery: which part of the loop costs?
 #
-# ## Surgery
-#
-# What makes them pause? Our prediction for the first form of this kernel was 68 % of cuBLAS, with shared
-# memory as the limit. It reached 58 %: **share and reason were wrong.** So we operated: leave out one
-# part of the loop, and measure. The results are garbage then; the time is not.
+# Why do they pause? Before `mma_sync` had its present form, we had predicted 68 % of cuBLAS, with shared
+# memory as the limit. It reached 58 %. So we operated: leave out one part of the loop, and measure. The
+# results are garbage then; the time is not.
 #
 # | left out of the loop | µs |
 # |---|---|
@@ -431,70 +514,60 @@ check.product_clocks(answer)
 # | Z | 270.8 |
 #
 # X, Y and Z are the **copies** of the next tiles, the **loads** of fragments, and the **wait** for copies
-# with the barrier. (From `gemm_course/kernels/NOTES.md`, the notes on these kernels, 4096³ on an H200.)
+# with the barrier. (4096³ on an H200, from `gemm_course/kernels/NOTES.md`.)
 
 # %%
 see.predict("mma_sync.surgery")
 
-# %% [markdown] tags=["answer"]
-# Copies run by themselves, notebook [[overlap.ipynb]] said; nobody waits for them here, the profile says 1 %.
-# And yet they are what costs. How can that be?
-#
-# Two more operations, later, on the kernel as it is now. It took 279 µs that day:
+# %% [markdown]
+# Copies run by themselves, and a warp waits for them 1 % of its time. How can they cost the most? Two more
+# operations, on the kernel as it is now. It took 279 µs that day:
 #
 # | | µs |
 # |---|---|
 # | copies that are asked for, but fetch no byte, only zeros | 276 |
 # | no copies at all | 250 |
 #
-# **What do you conclude?**
+# How much of the time goes to bytes from L2, and how much to the rest of a copy? Compute both, and then say
+# in a sentence what you conclude.
+
+# %%
+from_l2, the_rest = ..., ...
+from_l2, the_rest
 
 # %% [markdown] tags=["thought"]
-# It is not the bytes from L2. Zeros are still written to shared memory, so this trial says nothing about
-# the writing. `mma_tma` does: there one thread asks, the same bytes land, and it takes 258 µs. So most of
-# the cost is the **asking**. A copy is an instruction of every warp: 12 in the loop, with instructions for
-# their addresses beside 128 products. An SM has room for 8 such warps, two per
-# scheduler. While one issues something else, only one more can keep the Tensor Core fed. By the notes,
-# one copy of a warp costs 7.6 clocks of a Tensor Core, a quarter of it for the address.
+# 3 µs and 26 µs: **it is not the bytes from L2.** But zeros are still written to shared memory. So it may
+# be the writing, or the asking: a copy is an instruction of every warp, 12 in the loop beside 128 products,
+# with instructions for its addresses.
 #
-# What exactly the copy waits for on its way, no counter shows. That it shares a queue with `ldmatrix` is
-# likely, not proven.
-
-# %% [markdown] id="side-reading_mma_sync"
-# *Side trip, 20 minutes: [How do you read mma_sync?](reading_mma_sync.ipynb)*
+# One more trial points at the asking. In notebook [[hopper.ipynb]] one thread asks for whole tiles. The same
+# bytes are written to shared memory, and it takes 258 to 268 µs. (More than one thing is different there, so
+# this is a hint and no proof.)
 
 # %% [markdown]
-# ---
-# ## Quiz
+# **What we now know:** a part can cost time although nobody waits for it. Profiles show waits; leaving a part
+# out shows what it costs.
+#
+# ## What have you made?
+#
+# Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
+
+# %% [markdown] tags=["thought"]
+# - **I made** a warp that reads swizzled tiles out of a ring, multiplies them by a layout that I know, and
+#   stores its results from registers.
+# - **It reached**, with larger tiles, and fragments read ahead, 486 TFLOPS on an H200: from 39 % of cuBLAS
+#   to 63 %.
+# - **What stops it now** is the Tensor Core, which takes 6 clocks for a product of one warp. And it pauses in
+#   17 % of the clocks; copies are most of the reason.
+#
+# What can you do once you know the layout, then? Shuffle rows instead of making them longer, and handle
+# fragments as you do other operands: load them ahead, and store results where they are.
+
+# %%
+see.my_ladder()
+
+# %% [markdown]
+# ## Three questions about other kernels
 
 # %%
 see.quiz("mma_sync")
-
-# %% [markdown]
-# ## Recap
-#
-# You
-#
-# - mapped an element to its lane, by a layout that NVIDIA promises;
-# - named rows for `ldmatrix`, and saw that others get what a lane names;
-# - multiplied with `mma.sync` and stored results where they were, in registers;
-# - shuffled pieces so that no read has a conflict, and had it proven for each;
-# - paid for a second set of fragments in registers, and saw one choice of tiles spill;
-# - found that copies cost by being asked for, not by their bytes.
-#
-# From `wmma` to here: 301, 340, 433, 486 TFLOPS. Four of our bets on the way were lost. What helped was to
-# change one thing and measure again.
-#
-# **Next:** [notebook [[hopper.ipynb]]](hopper.ipynb), Hopper: a thread that asks for whole tiles, and
-# products that read shared memory by themselves.
-#
-# <details><summary>For the curious</summary>
-#
-# - **Is it always 64 %?** On several H200s on one day it was 62.8 to 65.6 %. In runs of seconds the GPU
-#   gets hot, its clock falls, and this kernel loses more by it than cuBLAS: 58.5 %.
-# - **Do others swizzle like this?** CUTLASS describes such layouts as `Swizzle<3, 3, 3>`: three bits of the
-#   row are xored into three bits of the place ([CuTe's
-#   source](https://github.com/NVIDIA/cutlass/blob/main/include/cute/swizzle.hpp)).
-# - **Why not more warps?** Because of registers: 16 warps of 64 × 32 reached 48 % of cuBLAS.
-#
-# </details>

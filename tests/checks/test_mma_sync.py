@@ -119,6 +119,27 @@ def test_the_swizzles_of_the_ladder_pass():
     assert rotated.passed
 
 
+def test_a_ring_may_close_an_empty_group_instead_of_asking_for_zeros():
+    cell = checked_cells("solution")["ring_and_swizzle"]
+    ask = next(line for line in cell.splitlines() if "(t + SLOTS - 1) % SLOTS" in line)
+    inside = f"            if t + SLOTS - 1 < (k + 63) // 64:\n    {ask}\n            else:\n"
+    verdict = verdict_of(cell.replace(ask, f"{inside}                cp_async_commit()"))
+    assert verdict.passed, verdict.message
+
+
+def test_a_ring_may_have_a_part_of_its_own():
+    cell = checked_cells("solution")["ring_and_swizzle"]
+    ask = next(line for line in cell.splitlines() if "(t + SLOTS - 1) % SLOTS" in line)
+    part = """
+    @cuda.jit(device=True)
+    def ask(As, Bs, A, B, t, k):
+        fetch_swizzled(As, Bs, t % SLOTS, A, B, t, k)
+"""
+    cell = cell.replace("    IN_FLIGHT = SLOTS - 2\n", f"    IN_FLIGHT = SLOTS - 2\n{part}")
+    verdict = verdict_of(cell.replace(ask, "            ask(As, Bs, A, B, t + SLOTS - 1, k)"))
+    assert verdict.passed, verdict.message
+
+
 def test_numbers_may_be_rounded():
     assert check.product_clocks((382_790, 80_730, 76)).passed
     assert check.product_clocks([382790.0, 80730.0, 76.3]).passed

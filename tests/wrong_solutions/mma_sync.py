@@ -1,6 +1,6 @@
 """Wrong answers that people really give to the exercises of `mma_sync`."""
 
-from tests.wrong_solutions.altering import altered, passing, returning
+from tests.wrong_solutions.altering import altered, passing, returning, solution
 
 OWNER = returning(
     "accumulator_owner",
@@ -127,7 +127,10 @@ BY_HAND = altered(
             "behind the loop along k",
             (LEFT, "pass"),
             (RIGHT, ""),
-            (ALL, f"{LEFT}\n    {RIGHT}\n    {ALL}"),
+            (
+                f"        cuda.syncwarp()\n    {ALL}",
+                f"        cuda.syncwarp()\n    {LEFT}\n    {RIGHT}\n    {ALL}",
+            ),
         ),
         "outside": ("stores outside C", (STORE, STORE.replace("j * 8", "j * 16"))),
     },
@@ -219,6 +222,8 @@ RING_ASK = "            fetch_swizzled(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, t 
 RING_A, RING_B = "place(line, p // 8 + half) * 8", "place(p + line, 2 * j + half) * 8"
 RING_HALVES = "mma_m16n8k16(acc[2 * j], a, b[0:4])", "mma_m16n8k16(acc[2 * j + 1], a, b[4:8])"
 RING_LOAD_A = f"                ldmatrix_x4(a, As, (slot, line, {RING_A}))\n"
+RING_STEPS = solution("ring_and_swizzle").partition(RING_ASK)[2].partition("        cp_async_wait(0)")[0]
+RING_TILES = "(k + 63) // 64"
 RING = altered(
     "ring_and_swizzle",
     {
@@ -229,7 +234,15 @@ RING = altered(
         ),
         "a_without_p": ("Every step reads the first 16 columns", (RING_A, "place(line, half) * 8")),
         "p_in_values": ("A place is one of 8", (RING_A, "place(line, p + half) * 8")),
-        "b_without_p": ("of B's at row p", ("(slot, p + line, place(p + line,", "(slot, line, place(line,")),
+        "b_without_p": (
+            "reads the first 16 rows of B's",
+            ("(slot, p + line, place(p + line,", "(slot, line, place(line,"),
+        ),
+        "b_one_row_on": (
+            "one row further on",
+            ("(slot, p + line, place(p + line,", "(slot, p // 16 + line, place(p // 16 + line,"),
+        ),
+        "b_one_piece_on": ("one piece further on", (RING_B, "place(p + line, j + half) * 8")),
         "halves_exchanged": (
             "two halves of `b` are exchanged",
             (RING_HALVES[0], RING_HALVES[0].replace("0:4", "4:8")),
@@ -263,6 +276,61 @@ RING = altered(
         ),
         "k_rounded_down": ("The last tile is missing", ("(k + 63) // 64", "k // 64")),
         "first_step_only": ("Only the first 16 steps", ("range(0, 64, 16)", "range(0, 16, 16)")),
+        "asks_last": (
+            "tile 1 is asked for when tile 0 has been multiplied",
+            (RING_ASK + RING_STEPS, RING_STEPS + RING_ASK),
+        ),
+        "commits_once_more": (
+            "`fetch_swizzled` commits already",
+            (RING_ASK, RING_ASK + "            cp_async_commit()\n"),
+        ),
+        "asks_only_inside": (
+            "no group is added",
+            (RING_ASK, f"            if t + SLOTS - 1 < {RING_TILES}:\n    {RING_ASK}"),
+        ),
+        "asks_for_none": ("No tile is asked for in the loop", (RING_ASK, "")),
+        "begins_late": (
+            "The loop begins with `SLOTS - 1`",
+            (f"for t in range({RING_TILES})", f"for t in range(SLOTS - 1, {RING_TILES})"),
+        ),
+        "slot_without_remainder": ("There are 2 slots, from 0 on", ("slot = t % SLOTS", "slot = t")),
+        "joins_at_the_end": (
+            "Between the wait and the first read a `cuda.syncwarp()` is missing",
+            (RING_JOIN, ""),
+            (RING_STEPS, RING_STEPS + RING_JOIN),
+        ),
+        "asks_for_the_next": (
+            "Tile 1 is asked for 2 times",
+            ("A, B, t + SLOTS - 1, k)", "A, B, t + 1, k)"),
+        ),
+        "asks_for_one_later": (
+            "Tile 1 is never asked for",
+            ("A, B, t + SLOTS - 1, k)", "A, B, t + SLOTS, k)"),
+        ),
+        "tile_in_values": (
+            "counted in tiles, not in values",
+            ("A, B, t + SLOTS - 1, k)", "A, B, (t + SLOTS - 1) * 64, k)"),
+        ),
+        "halves_far_apart": (
+            "lie in the wrong accumulators",
+            (RING_HALVES[0], RING_HALVES[0].replace("2 * j", "j")),
+            (RING_HALVES[1], RING_HALVES[1].replace("2 * j + 1", "j + 4")),
+        ),
+        "left_half_only": (
+            "The right 8 of each 16 columns are 0",
+            (f"                    {RING_HALVES[1]}\n", ""),
+        ),
+        "right_half_only": (
+            "The left 8 of each 16 columns are 0",
+            (f"                    {RING_HALVES[0]}\n", ""),
+        ),
+        "p_by_one": ("p counts 0, 1, 2, 3 here", ("range(0, 64, 16)", "range(4)")),
+        "place_for_column": (
+            "column = place * 8",
+            (RING_A, RING_A.removesuffix(" * 8")),
+            (RING_B, RING_B.removesuffix(" * 8")),
+        ),
+        "one_tile_more": ("4 tiles are multiplied, and there are 3", (RING_TILES, f"{RING_TILES} + 1")),
         "no_last_wait": ("no `cp_async_wait(0)`", ("        cp_async_wait(0)\n", "")),
     },
 )

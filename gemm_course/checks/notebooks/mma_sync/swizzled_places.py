@@ -170,9 +170,9 @@ def _why(table: list[list[int]], pieces: int, first: int, banks: list[int]) -> s
         return "The swaps repeat after 4 rows: rows 0 and 4 keep a piece at the same place. Repeat after 8."
     if pieces < EIGHT and all(table[row] == table[row % pieces] for row in range(ROWS)):
         return (
-            f"In short rows `row % {pieces}` is the wrong count: `8 // pieces` rows lie side by side in the "
-            f"{EIGHT * 16} bytes of all banks and never meet. Those that meet are `8 // pieces` rows apart, "
-            "and must differ. (From 16 pieces on `8 // pieces` is 0: do not divide by that.)"
+            f"In short rows `row % {pieces}` is the wrong count. A row of {pieces} pieces is shorter than "
+            f"the {EIGHT * 16} bytes of all banks, so some rows lie side by side there and cannot meet. "
+            "Which rows do meet? Those must differ."
         )
     again = next(place for place, bank in enumerate(banks) if bank in banks[:place])
     rows = f"Rows {first + banks.index(banks[again])} and {first + again}"
