@@ -56,6 +56,7 @@ _HOMES = {
     "tiles": "tiles",
     "waits": "waits",
     "turns": "turns",
+    "two_colours": "two_colours",
     "unrolled": "unrolled",
     "walk": "walk",
     "warp_and_memory": "warp_and_memory",

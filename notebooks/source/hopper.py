@@ -1,16 +1,10 @@
 # %% [markdown]
-# # [[hopper.ipynb]] · Hopper: copies and products by machines
+# # [[hopper.ipynb]] · What is left for threads?
 #
-# So far threads did the work: they copied tiles, loaded fragments, multiplied. On a
-# [Hopper](glossary.md#hopper) GPU they only give orders. One machine copies whole tiles, another multiplies
-# them in shared memory, and the art is to tell them apart in time. It brings the kernel from 63 % of cuBLAS
-# within sight of it.
-#
-# **After this notebook you can** say which phase of a barrier a thread waits for, have TMA fetch a tile,
-# write a producer and its consumers, and explain a kernel that stands still.
-#
-# *Time: about 65 minutes to read, 70 for the exercises. Beyond the documents: the stages `mma_tma`,
-# `wgmma_tma` and `warp_specialised`.*
+# So far threads did the work. They copied tiles, loaded fragments and multiplied. A
+# [Hopper](glossary.md#hopper) GPU has one machine that copies whole tiles, and one that multiplies them in
+# shared memory. What is left is small, and easy to get wrong. Here is its smallest form: one thread waits for
+# a letter from another.
 
 # %%
 import numpy as np
@@ -38,48 +32,6 @@ from lockstep.intrinsics import (
     wgmma_wait,
 )
 
-# %% [markdown]
-# ## In one picture
-#
-# One warp fills two slots with tiles, two others read them, and nobody ever stops everybody. Step through it,
-# and watch the small numbers: **what says that a slot is full, and what says that it may be filled again?**
-# By the end you will know every word in it.
-
-# %%
-see.phases()
-
-# %% [markdown]
-# ## A barrier that counts
-#
-# At `cuda.syncthreads()` all threads of a block wait for each other. Often that is too much: whoever has
-# stored a tile could go on at once, and only its reader has to wait.
-#
-# An [**mbarrier**](glossary.md#mbarrier) takes the two apart. Some threads **arrive** and go on, others
-# **wait**. It is 8 bytes of shared memory, an element of a `uint64` array, and it counts:
-#
-# | call | does |
-# |---|---|
-# | `mbarrier_init(ready, 0, 1)` | makes `ready[0]` a barrier that needs 1 arrival each time |
-# | `mbarrier_arrive(ready, 0)` | one arrival; the thread goes on |
-# | `mbarrier_wait(ready, 0, parity)` | waits, and what was stored before the arrivals can be read |
-
-
-# %%
-@cuda.jit
-def hand_over(out):
-    ready = cuda.shared.array(1, uint64)
-    letter = cuda.shared.array(1, float32)
-    tid = cuda.threadIdx.x
-    if tid == 0:
-        mbarrier_init(ready, 0, 1)
-    cuda.syncthreads()
-    if tid == 0:
-        letter[0] = 42
-        mbarrier_arrive(ready, 0)
-    if tid == 32:
-        mbarrier_wait(ready, 0, 0)
-        out[0] = letter[0]
-
 
 def tried(kernel, threads, *arguments, **options):
     """Run one block on the emulator; print what was found, or why it stands still."""
@@ -90,37 +42,142 @@ def tried(kernel, threads, *arguments, **options):
         print(error)
 
 
+# %% id="hand_over"
+@cuda.jit
+def hand_over(out):
+    ready = cuda.shared.array(1, uint64)
+    letter = cuda.shared.array(1, float32)
+    tid = cuda.threadIdx.x
+    if tid == 0:
+        mbarrier_init(ready, 0, 1)  # waits will be for 1 arrival
+    cuda.syncthreads()
+    if tid == 0:
+        letter[0] = 42
+        mbarrier_arrive(ready, 0)  # line A: thread 0 has written, and says so
+    if tid == 32:  # a thread of another warp
+        mbarrier_wait(ready, 0, 0)  # line B: until thread 0 has said so; the last 0 is told below
+        out[0] = letter[0]
+
+
 out = np.zeros(1, np.float32)
 tried(hand_over, 64, out)
 out
 
 # %% [markdown]
-# **Break it.** Leave out the arrival and run the cell again. Then put it back and leave out the wait. One of
-# the two is a race, the other a standstill. On a GPU the race gives some number; the standstill hangs, and
-# you restart the kernel. Here the emulator tells you who waits for what.
+# **Remove a line.** Without line A or without line B it is broken. In one case there is a race, in the other
+# the kernel stands still. Which is which? Choose. Then put a # before line A, and run. Put it back, and do
+# the same with line B.
+
+# %% [markdown] tags=["thought"]
+# Without A it stands still: thread 32 waits for an arrival that never comes. Without B it is a race: thread
+# 32 reads, whether or not the letter is there. On a GPU the race gives some number. The standstill hangs, and
+# you have to restart. The emulator tells who waits for what. You will read that message often today.
+
+# %% [markdown]
+# *Time: about 70 minutes to read, 90 for the exercises, in four sittings; the pauses are marked. Goes beyond
+# the documents, with the stages `mma_tma`, `wgmma_tma` and `warp_specialised`.*
 #
-# ### Phases
+# First two questions from memory:
+
+# %%
+see.recall("hopper")
+
+# %% [markdown]
+# ## Who arrives, and who waits?
 #
-# When all arrivals are in, a [phase](glossary.md#phase) is over, and the count starts again. Phases have
-# numbers, 0, 1, 2, …, but a wait names only the **parity** of one, 0 for even, 1 for odd. It looks at the
-# phase that is running: if that has the **other** parity, the thread passes, else it waits. That is enough as
-# long as nobody falls a whole phase behind. In a ring that works nobody can: a slot is filled again only when
-# all its readers are done.
+# At `cuda.syncthreads()` every thread of a block arrives, and every thread waits. An
+# [**mbarrier**](glossary.md#mbarrier) takes the two apart: some threads **arrive** and go on, others
+# **wait**. It is an element of a `uint64` array in shared memory, and it counts.
+#
+# | call | does |
+# |---|---|
+# | `mbarrier_init(ready, 0, 1)` | makes `ready[0]` a barrier that needs 1 arrival |
+# | `mbarrier_arrive(ready, 0)` | one arrival; the thread goes on |
+# | `mbarrier_wait(ready, 0, 0)` | waits; what was stored before the arrivals can then be read |
+#
+# (The third argument of the wait comes in the next section.)
+#
+# **Write it.** Two threads send a letter each: thread 0 stores 40 in `letter[0]`, thread 1 stores 2 in
+# `letter[1]`. Both arrive. Thread 32 writes the sum into `out[0]`. `tried` should find nothing, and `out`
+# should be 42.
+
+
+# %% id="two_letters"
+@cuda.jit
+def two_letters(out):
+    ready = cuda.shared.array(1, uint64)
+    letter = cuda.shared.array(2, float32)
+    tid = cuda.threadIdx.x
+    ### BEGIN SOLUTION
+    if tid == 0:
+        mbarrier_init(ready, 0, 2)
+    cuda.syncthreads()
+    if tid < 2:
+        letter[tid] = 40 if tid == 0 else 2
+        mbarrier_arrive(ready, 0)
+    if tid == 32:
+        mbarrier_wait(ready, 0, 0)
+        out[0] = letter[0] + letter[1]
+    ### STUB
+    # # your code
+    ### END SOLUTION
+
+
+out = np.zeros(1, np.float32)
+tried(two_letters, 64, out)
+out
+
+# %% [markdown]
+# **What we now know:** a missing wait is a race, a missing arrival a standstill. The barrier must know how
+# many will arrive.
+#
+# ## Can the same barrier be used again?
+#
+# A tile is handed over in every step. So when all arrivals are in, the barrier begins anew by itself. We
+# draw that as a strip, and each new stretch has the other colour, dark and light in turn.
+#
+# In the picture a stretch takes two arrivals. A thread comes along and waits for **dark**. Step through: in
+# which stretches does it go on? Then say in one sentence what it means to wait for dark.
+
+# %%
+see.two_colours("dark")
+
+# %% [markdown] tags=["thought"]
+# It goes on while the stretch that runs is **not** dark. So to wait for dark means: wait until a dark stretch
+# is over.
+
+# %% [markdown]
+# Now the words. A stretch is a [**phase**](glossary.md#phase). Phases have numbers from 0 on. The colour is
+# the **parity** of that number: 0 for even (dark), 1 for odd (light). That is the third argument:
+# `mbarrier_wait(ready, 0, parity)` waits until a phase of this parity is over.
 
 # %%
 see.predict("hopper.new")
 
 # %% [markdown]
+# **Try it:** let thread 32 of `hand_over` wait for parity 1. What does the emulator find? Then look at the
+# strip again, with the other colour:
+
+# %%
+see.two_colours()
+
+# %% [markdown]
+# A wait cannot tell phase 0 from phase 2. A thread that comes two phases late would wait for the wrong one.
+# In a [ring](glossary.md#ring) that works this cannot happen: a slot is filled again only after all its
+# readers have said that they are done.
+#
 # ### Exercise [[parities]] · Which parity?
 # *core · medium · 10 minutes*
 #
-# The [ring](glossary.md#ring) of notebook [[overlap.ipynb]], now with two barriers for each slot.
-# `full[slot]` ends a phase when a tile has come, `empty[slot]` when all readers are done with it. A
-# **producer** fills slots in turn, one per step, **consumers** read them.
+# The ring of notebook [[overlap.ipynb]], now with two mbarriers for each slot. A **producer** fills the slots
+# in turn, one per step. **Consumers** read them.
 #
-# In each step the consumer waits at `full`. The producer first waits at `empty`, for the end of the *last*
-# use of the slot; the first time round there was none, and it must not wait. Which slot is it, and which
-# parity does each of them name?
+# - `full[slot]` ends a phase when a tile has come. In each step the consumer waits for the end of that phase.
+# - `empty[slot]` ends a phase when all readers are done with the slot. Before the producer fills a slot, it
+#   waits for the end of the *last* use. The first time round there was none, and it must not wait.
+#
+# Which slot is a step's, and which parity does the consumer name there, which the producer? Play steps 0 to 5
+# with two slots on paper first.
 
 
 # %% id="ex-parities"
@@ -136,27 +193,31 @@ def parities(step, SLOTS):
 check.parities(parities)
 
 # %% [markdown]
-# ## A machine that copies
+# **What we now know:** a wait names the colour of a phase, and returns when that phase is over. On a new
+# barrier a wait for parity 1 returns at once.
 #
-# `cp.async` needs a thread for every 16 bytes, and each thread computes two addresses. The [**Tensor Memory
-# Accelerator**](glossary.md#tma), TMA, does that by itself. One thread names a corner, and the unit copies
-# the whole tile, its **box**, into shared memory.
+# ## Can one thread bring a whole tile?
 #
-# What it must know about the matrix, the host writes down before the launch: a [**tensor
-# map**](glossary.md#tensor-map), 128 bytes with address, shape, length of rows, and the shape of the box.
+# A `cp.async` moves 16 bytes, and its thread computes two addresses for them. The [**Tensor Memory
+# Accelerator**](glossary.md#tma), TMA, needs no such help. One thread names a corner, and the unit copies the
+# whole tile, its **box**, into shared memory.
+#
+# What it must know about the matrix is written down before the launch, by the
+# [host](glossary.md#host), the Python program that launches the kernel. That is a [**tensor
+# map**](glossary.md#tensor-map): address, shape, length of a row, and the shape of the box.
 #
 # ```python
-# tensor_map(A, (m, k), (64, 64))                  # on the host
-# tma_load(tile, (0, 0, 0), A, (row0, 0), full, 0)  # in the kernel, by one thread
+# tensor_map(A, (m, k), (64, 64))                   # on the host: boxes of 64 × 64
+# tma_load(tile, (0, 0, 0), A, (row0, 0), full, 0)  # in the kernel, by one thread; here A is the map
 # ```
 #
-# The second line copies the box at `A[row0, 0]` to `tile[0, 0, 0]` (slot, row, column: a ring of one slot
-# here), and **reports to `full[0]`**: copies arrive at mbarriers, too. They count in bytes. So the thread
-# says first how many will come: `mbarrier_expect(full, 0, bytes)`. That is an arrival and a promise, and the
-# phase is over when all arrivals *and* all bytes are in.
+# The second line copies the box at `A[row0, 0]` to `tile[0, 0, 0]` (slot, row, column). And it **reports to
+# `full[0]`**, for copies can arrive at mbarriers as well. They are counted in bytes. So the thread says first
+# how many will come: `mbarrier_expect(full, 0, bytes)`. That is one arrival and a promise. The phase is over
+# when all arrivals *and* all bytes are in.
 
 
-# %%
+# %% id="fetch"
 def make_fetch(row0, expected):
     @cuda.jit
     def fetch(A, out):
@@ -164,9 +225,9 @@ def make_fetch(row0, expected):
         tile = cuda.shared.array((1, 64, 64), float16, 1024)
         tid = cuda.threadIdx.x
         if tid == 0:
-            tma_acquire(A)  # the map was written by the host: make it visible here
+            tma_acquire(A)  # the host wrote the map: now TMA is sure to see it
             mbarrier_init(full, 0, 1)
-            fence_async()  # and the barrier visible to TMA
+            fence_async()  # this thread wrote the barrier: now TMA is sure to see it, too
             mbarrier_expect(full, 0, expected)
             tma_load(tile, (0, 0, 0), A, (row0, 0), full, 0)
         cuda.syncthreads()
@@ -184,30 +245,31 @@ tried(make_fetch(row0=0, expected=64 * 64 * 2), 32, A_map, out)
 pd.DataFrame(out[:8, ::8].astype(int)).rename_axis(index="row", columns="place")
 
 # %% [markdown]
-# TMA reaches shared memory by another path than threads do. What a thread has stored there, TMA is sure to
-# see only after `fence_async()`. Where several threads store, each calls it, and a barrier follows.
+# (TMA reaches shared memory by a path of its own. `fence_async` stands between what a thread stored and what
+# TMA does there next. The same fence is needed where threads store a tile that TMA then carries out, as in
+# notebook [[last_per_cent.ipynb]].)
 #
-# **Have you seen this table before?** And what stands in row 8?
+# **Where have you seen this table before?** And what stands in row 8?
 
 # %% [markdown] tags=["thought"]
-# It is notebook [[mma_sync.ipynb]]'s swizzle, `piece ^ (row % 8)`, and row 8 is row 0 again. TMA shuffles
-# while it copies, so that 8 pieces one below the other lie in all 32 banks. For that the tile must begin at a
-# multiple of 1,024 bytes: eight rows of 128.
+# It is the swizzle of [[swizzle]], `piece ^ (row % 8)`, and row 8 is row 0 again. TMA shuffles while it
+# copies, so that 8 pieces one below the other lie in all 32 banks. For that the tile must begin at a multiple
+# of 1,024 bytes: eight rows of 128.
 
 # %% [markdown]
 # ### Exercise [[expected_bytes]] · Bytes expected, bytes that come
 # *core · medium · 10 minutes*
 #
 # A step needs a tile of A, BM × BK values, and one of B, BK × BN, all FP16. A box may have up to 256 rows,
-# but with this swizzle at most 128 bytes per row. So A's tile is one box, and B's is cut into boxes of
-# BK × 64, side by side (BN is a multiple of 64).
+# but with this swizzle at most 128 bytes per row. So A's tile is one box. B's is cut into **panels**, boxes
+# of BK × 64 side by side (BN is a multiple of 64).
 #
 # From the corner on, `rows` rows of A are left, `columns` columns of B and `depth` steps along k: sometimes
 # fewer than the tile has. **How many requests does the step make, and how many bytes must its barrier
 # expect?** Every step requests all its boxes, even one that lies wholly outside.
 #
-# An experiment beats a guess. A has 100 rows: fetch from `row0=64`, where 36 are left, let `expected` be what
-# you believe, and look at the edge with `out[32:40, ::8]`. What arrives for rows that do not exist?
+# An experiment beats a guess. A has 100 rows. In the cell above fetch from `row0=64`, where 36 are left, let
+# `expected` be what you believe, and look at the edge: `out[32:40, ::8]`.
 
 
 # %% id="ex-expected_bytes"
@@ -222,72 +284,43 @@ def expected_bytes(BM, BN, BK, rows, columns, depth):
 check.expected_bytes(expected_bytes)
 
 # %% [markdown]
-# ## Producer and consumers
+# **What we now know:** one thread orders a tile by one call per box. The barrier counts the whole box, zeros
+# included.
 #
-# Now the ring turns by itself. One warp, the [producer](glossary.md#producer-and-consumer), does nothing but
-# request tiles, as far ahead as there are empty slots. The consumers do nothing but read. No barrier stops
-# the whole block any more; two mbarriers per slot are enough:
+# *A good place for a pause. The next sitting takes about 40 minutes.*
+#
+# ## How far ahead can one thread ask?
+#
+# Now the ring turns without a barrier for the whole block. One thread, the
+# [producer](glossary.md#producer-and-consumer), does nothing but request tiles, as far ahead as there are
+# empty slots. The consumers do nothing but read.
 #
 # | | who arrives | who waits |
 # |---|---|---|
 # | `full[slot]` | the producer, once, with its bytes | every consumer |
-# | `empty[slot]` | every consumer warp, when it has read | the producer |
+# | `empty[slot]` | each consumer warp, once, when it has read | the producer |
 #
-# That was the picture at the start, and the answer to its question: a phase of `full` says that a slot is
-# full, a phase of `empty` that it may be filled again. Now **break it**. Six mistakes are on offer. Guess
-# each time before you step:
-#
-# - the consumers never flip their parity, or one of them does not arrive;
-# - the producer does not wait, or starts with parity 0;
-# - it expects more bytes than come, or fewer.
-#
-# 1. Which mistakes end in a **standstill**, whatever the slots and the copies?
-# 2. Which one is over **soonest**?
-# 3. One mistake stands still, or reads **an old tile**, as slots and copies will have it. Which?
-# 4. Which mistake hands over **half a tile**?
-
-# %%
-see.phases("consumer 1 does not arrive", slots=3)
-
-# %% [markdown] tags=["thought"]
-# 1. Consumer 1 does not arrive; too many bytes expected; the producer starts with parity 0.
-# 2. The last of these: the producer waits for a slot to be given back that nobody has filled.
-# 3. Consumers that never flip their parity. With two slots they read an old tile; with three or four and
-#    quick copies they stand still. A bug that depends on timing passes a test today and fails tomorrow.
-# 4. Too few bytes: the phase is over when A's have come.
-#
-# The last one is luck. A phase is over when as many bytes have come as were expected, and A's were just as
-# many. Expect a few bytes less than that, and no copy ever hits the number here, where each counts as a
-# whole: the kernel stands still, as in [[expected_bytes]]. In what portions a GPU counts them is nothing to
-# rely on.
-
-# %% [markdown]
-# ### The kernel around
-#
-# Here is a small, whole kernel: the block computes 64 × 64 elements of C in steps of 64. The roles are device
-# functions that you will write, first the producer, later the consumers.
+# Here is the kernel around: a block computes 64 × 64 elements of C in steps of 64. `produce` and `consume`
+# are device functions that you will write. `carve` cuts As and Bs out of one piece of shared memory. Find the
+# line that sets the counts of this table, and the only `syncthreads`. Why is that one needed?
 
 # %%
 see.source(two_roles)
 
+# %% [markdown] tags=["thought"]
+# `mbarrier_init(full, s, 1)` and `mbarrier_init(empty, s, 4)`: four consumer warps. And barriers must be
+# barriers before anybody uses them.
+
 # %% [markdown]
-# Notice
-#
-# - the counts: one arrival at `full`, four at `empty`, one for each consumer warp;
-# - the single `syncthreads`: barriers must be barriers before anybody uses them;
-# - how C is stored: each of the four warps has 16 rows of the accumulators, laid out as in notebook
-#   [[mma_sync.ipynb]];
-# - `carve`, which cuts As and Bs out of one piece of shared memory, 16 KB per slot;
-# - **one thread** is the producer. Its 31 neighbours go home.
-#
 # ### Exercise [[producer]] · A producer by hand
-# *core · medium · the heart of this notebook · 15 minutes*
+# *core · medium · 20 minutes*
 #
 # For each step: wait for the slot, promise the bytes, request both tiles, move on. All boxes are 64 × 64. A's
-# begins at row `row0`, B's at column `col0`. The consumers are given: they wait at `full` with the parity of
+# begins at row `row0`, B's at column `col0`. Consumers are given: they wait at `full` with the parity of
 # [[parities]], and arrive at `empty`.
 #
-# `//` and `%` in every step would be slow. So count `slot` up, and flip `parity` where it goes back to 0.
+# - Count `slot` up, and flip `parity` where it goes back to 0: `//` and `%` in every step would be slow.
+# - The producer shall run ahead: with three slots, three tiles under way before anybody has read one.
 
 
 # %% id="ex-producer"
@@ -311,45 +344,83 @@ def produce(full, empty, As, Bs, A, B, row0, col0, steps, slots):
 check.producer(produce)
 
 # %% [markdown]
-# **Look at what is not there.** No bounds check, no zeros, no address of an element, no loop over elements.
-# A step copies 16 KB. How many instructions does it take now? How many `cp.async` did 16 KB take?
+# **Look at what is not there.** No bounds check, no zeros, no loop over elements. A step copies 16 KB. How
+# many requests does it take, and how many `cp.async` of 16 bytes would it take?
 
 # %% [markdown] tags=["thought"]
-# Two requests, by one thread. With `cp.async` it was 1,024 copies of 16 bytes, in 32 instructions of a warp,
-# each with its addresses.
+# Two requests, by one thread. By `cp.async` it was 1,024 copies of 16 bytes: 32 instructions of a warp, each
+# with its addresses.
 
 # %% [markdown]
-# ## A machine that multiplies
+# **What we now know:** a producer that only waits for empty slots runs as far ahead as the ring is long.
+#
+# ## What breaks a ring, and how does it show?
+#
+# You will meet kernels that stand still. Here is a debugger to learn on: one producer, two consumers, and
+# every count of every barrier. First run it without a mistake. Then there are six to choose:
+#
+# - the consumers never flip their parity, or one of them does not arrive;
+# - the producer does not wait, or starts with parity 0;
+# - it expects more bytes than come, or fewer.
+#
+# Guess before each run. Then answer:
+#
+# 1. Which mistakes end in a **standstill**, whatever the slots and the copies?
+# 2. Which one is over **soonest**?
+# 3. One mistake stands still, or reads **an old tile**, as slots and copies will have it. Which?
+# 4. Which mistake hands over **half a tile**?
+
+# %%
+see.phases()
+
+# %% [markdown] tags=["thought"]
+# 1. Consumer 1 does not arrive; too many bytes expected; the producer starts with parity 0.
+# 2. The last of these: the producer waits for a slot to be given back that nobody has filled.
+# 3. Consumers that never flip their parity. With two slots they read an old tile; with three or four and
+#    quick copies they stand still. Such a bug passes a test today and fails tomorrow.
+# 4. Too few bytes: the phase is over when A's have come.
+
+# %% [markdown]
+# **Now break your own.** Go back to your `produce`, and let it promise more bytes than come. Run its check.
+# The end of the message comes from the emulator: who waits, and for which phase of which barrier. Warp 4 is
+# your producer, warps 0 to 3 are the consumers. Set the picture to the same mistake, and go to its last step.
+# Find each of them there, and the count that is not complete. Then do the same with parity 0 at the start.
+# Put `produce` right again.
+#
+# **What we now know:** whoever stands still waits at a barrier whose count is not complete. Look there
+# first: arrivals, bytes, parity.
+#
+# *A good place for a pause. The next sitting takes about 35 minutes.*
+#
+# ## Who loads the operands?
 #
 # `mma.sync` takes its operands from registers, so warps load fragments all day. Hopper's
-# [**wgmma**](glossary.md#wgmma) reads both tiles **from shared memory by itself**. Four warps, a
-# [warpgroup](glossary.md#warpgroup), give the order together:
+# [**wgmma**](glossary.md#wgmma) reads both tiles **from shared memory by itself**, and undoes TMA's swizzle
+# on the way. Four warps, a [warpgroup](glossary.md#warpgroup), give the order together:
 #
 # | call of 128 threads | does |
 # |---|---|
+# | `wgmma_fence()` | before a step's first product: says that the accumulators are ready |
 # | `wgmma(64, acc, As, (slot, 0, p), Bs, (slot, p, 0))` | queues `acc += a · b`: 64 rows, 64 columns, k 16 |
 # | `wgmma_commit()` | closes the group of what was queued |
 # | `wgmma_wait(1)` | waits until at most 1 group is still running |
-# | `wgmma_fence()` | before a step's first product: says that the accumulators are ready |
 #
-# The first number is the columns, up to 256. The two places say where A's and B's parts begin: in a slot, at
-# p = 0, 16, 32 or 48 along k. Registers hold only the accumulators: 64 × 64 over 128 threads are 32 each.
+# The first number of `wgmma` is the columns, up to 256. The two places say where A's and B's parts begin: in
+# a slot, at p = 0, 16, 32 or 48 along k. Registers hold only the accumulators: 64 × 64 over 128 threads are
+# 32 each.
 #
-# `wgmma` returns at once, as `cp.async` does. Until the wait, the accumulators are not yours, **and the tiles
-# are still being read**.
-#
-# The swizzle is undone on the way: rows of 128 bytes, as TMA brings them ([PTX
-# ISA](https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions)).
+# `wgmma` returns at once, as `cp.async` does. Until the wait, the tiles are still being read, **and the
+# accumulators are in flight**: neither you nor the compiler may touch these registers.
 #
 # ### Exercise [[consumer]] · The consumers by hand
-# *core · hard · 20 minutes*
+# *core · hard · the heart of this notebook · 25 minutes*
 #
 # For each step: wait for the tile, queue four products, each of 16 values along k, wait until they are
 # complete, give the slot back, move on. `acc` is zero already. The kernel stores it when your function
-# returns: by then all products must be complete. `empty` counts 4 arrivals: one lane of each warp.
+# returns, so by then all products must be complete. `empty` counts 4 arrivals: one lane of each warp.
 #
-# First make it right, with `wgmma_wait(0)`. Then try to leave one group running while the next is queued:
-# whose slot may you give back then?
+# First make it right, with `wgmma_wait(0)`. Then leave one group running while the next is queued: whose slot
+# may you give back then?
 
 
 # %% id="ex-consumer"
@@ -380,41 +451,40 @@ def consume(full, empty, As, Bs, acc, lane, steps, slots):
 check.consumer(consume)
 
 # %% [markdown]
-# ## One slot or two?
-#
-# With `wgmma_wait(1)` a slot is given back one step late. Here are such consumers:
+# Consumers that leave a group running give each slot back one step late. They ran in rings of two slots and
+# more. **What will happen in a ring of one slot?** And with consumers that wait for all, `wgmma_wait(0)`? Say
+# it, then run both. (The kit has the two: `late_consumer` and `given_consumer`.)
 
-# %% tags=["listing"]
-from gemm_course.checks.kits import given_producer, late_consumer
+# %% id="one_slot"
+from gemm_course.checks.kits import given_consumer, given_producer, late_consumer
 
-see.fold(see.source(late_consumer), first="Write the exercise first, then open this.")
-
-# %% [markdown]
-# They run with the course's producer, `given_producer`, in rings of two slots and of one. **What will the
-# second do?**
-
-# %%
 A, B = (np.random.default_rng(0).random(shape).astype(np.float16) for shape in ((64, 512), (512, 64)))
 A_map, B_map = (tensor_map(each, each.shape, (64, 64)) for each in (A, B))
 C = np.zeros((64, 64), np.float32)
 
 
-def with_two_slots_and_with_one():
-    for slots in (2, 1):
-        print(f"{slots} slots: ", end="")
-        kernel = two_roles(slots, given_producer, late_consumer)
-        tried(kernel, 160, 512, A_map, B_map, C, shared_bytes=slots * 2 * 64 * 64 * 2)
+def with_one_slot():
+    for name, consumers in (("late", late_consumer), ("patient", given_consumer)):
+        print(f"{name}: ", end="")
+        kernel = two_roles(1, given_producer, consumers)
+        tried(kernel, 160, 512, A_map, B_map, C, shared_bytes=2 * 64 * 64 * 2)
 
 
-see.fold(with_two_slots_and_with_one, first="Answer first, then open this.")
+see.fold(with_one_slot, first="Answer first, then open this.")
 
 # %% [markdown] id="side-how_far_it_gets"
-# *Side trip, 20 minutes: [How far does a block get?](how_far_it_gets.ipynb)*
+# **What we now know:** no warp loads an operand any more. A slot may be filled again when its products are
+# complete, not when they are queued.
+#
+# Side trip, 20 minutes: how many slots does a ring need, and who needs how many registers? [How far does a
+# block get?](how_far_it_gets.ipynb) It leads back to this line.
+#
+# *A good place for a pause. The last sitting takes about 45 minutes.*
 
 # %% [markdown]
-# ## Three kernels
+# ## What is 30 % of waiting worth?
 #
-# The ladder takes three steps. All compute 128 × 256 elements of C per block, in steps of 64.
+# The ladder takes three steps here. All compute 128 × 256 elements of C per block, in steps of 64.
 #
 # | stage | who copies | who multiplies |
 # |---|---|---|
@@ -423,22 +493,19 @@ see.fold(with_two_slots_and_with_one, first="Answer first, then open this.")
 # | `wgmma_tma` | thread 0, TMA | warpgroups, `wgmma`; a barrier of the block in each step |
 # | `warp_specialised` | a producer, TMA | warpgroups, `wgmma`, no barrier of the block |
 #
-# The second step changes three things: what multiplies, who asks for tiles, and the slots, four instead of
-# three. The last one changes who asks, and so needs no barrier; the rest stays, so that you can tell what
-# that brings. (Two slots run, but slowly: `warp_specialised` has 482 TFLOPS with two, 671 with three, 674
-# with four.) And that kernel is yours, grown up:
+# The last one is yours, grown up:
 
 # %% tags=["listing"]
 see.fold(see.source("warp_specialised"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# `produce` is [[producer]], with a request for each of B's four panels of 64 columns; `next_slot` is the end
-# of your loop, and `grouped` [[grouped_tile]]. Notice `4 * CONSUMERS` arrivals at `empty`; `wgmma(BN, ...)`
-# with 256 columns; `HEIGHT`, the products of 64 rows that a consumer needs, here one, each with `ACCS`
-# accumulators; `rolled`, which keeps the compiler from copying the loop's body four times; and the stores at
-# the end, straight from registers. `FEW` and `MANY` are the registers of producer and consumers. They change
-# hands between whole warpgroups: so the producer has 128 threads now, and comes first, `tid < 128`. Still
-# only one of them works.
+# Find your two functions in it. What is new: B's four panels, each with a request of its own; two consumer
+# warpgroups, so eight arrivals at `empty`; products of 256 columns; and `registers_down`, `registers_up`,
+# which hand registers from the producer to the consumers. That goes by whole warpgroups, so the producer has
+# 128 threads now, and still one of them works.
+#
+# (Both consumers share a tile here. NVIDIA's library CUTLASS calls that *cooperative*. In its *ping-pong*
+# kernels each consumer has a tile of its own, and stores it while the other one multiplies.)
 
 # %%
 see.predict("hopper.share")
@@ -449,27 +516,11 @@ from gemm_course.compiler.record import recorded
 see.fold(lambda: see.compare_code(*(recorded(stage, (9, 0)) for stage in ("mma_tma", "wgmma_tma"))))
 
 # %% [markdown] tags=["answer"]
-# 113: 4 products and 109 others, where `mma_tma` has 64 others. Loops used to be good if they were full of
-# products. Here the others have grown, and it does not matter. One `wgmma` does as much as 32 `mma.sync`,
-# 65,536 multiply-adds per warp, and meanwhile a warp has time for them all: issuing takes 22 % of the clocks
-# that the products need.
-#
-# And read the line on Tensor Cores: they are busy 1.51 times as long with `mma.sync` for the same work, 6
-# clocks for what takes `wgmma` 4. (The picture's 38 % for `mma_tma` counts 4 as well. Of 6 it is 25 %.)
+# The loop of `wgmma_tma` has 4 products and 109 other instructions. Loops used to be good if they were full
+# of products. Now one order does as much as 32 `mma.sync`, and while it is carried out, a warp has time for
+# all the others.
 
 # %% [markdown]
-# ### Two losses make a win
-#
-# `mma_tma` changes two things at once: TMA copies, and a warpgroup of its own asks for them. Each was tried
-# alone, beside `mma_sync` in the same run (`gemm_course/kernels/NOTES.md` has all of it). TMA, requested by a
-# thread that multiplies as well: 63.2 to 63.5 % of cuBLAS, where `mma_sync` had 64.5. Producer warps with
-# `cp.async`: 61.5 % at best. **Both together: 67 to 69 %.**
-#
-# So whoever tests one idea at a time would have dropped both. The rule stays, one change per measurement. But
-# what a change is worth may depend on the others.
-#
-# ### One last bet
-#
 # In `wgmma_tma` a warp spends 30 % of its time at the barriers of the block, by its profile.
 # `warp_specialised` takes them away.
 
@@ -481,92 +532,118 @@ stages = ["mma_sync", "mma_tma", "wgmma_tma", "warp_specialised"]
 fp16 = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192) and stage in @stages")
 see.fold((100 * fp16.pivot(index="stage", columns="m", values="ratio_to_cublas")).loc[stages].round(1))
 
-# %% [markdown] tags=["answer"]
-# Nothing, or a little less, at both sizes. Before the measurement we had written down 90 to 95 % of cuBLAS
-# for 4096³; it was 87.3 in that first run, and `wgmma_tma` had 87.7. Where did the 30 % go?
-
 # %% [markdown]
-# ## What limits it now?
-#
-# Four profiles, and somebody has lost the labels. **Which is `mma_sync`, `mma_tma`, `wgmma_tma`,
-# `warp_specialised`?** And is the one with the busiest Tensor Cores the fastest?
-#
-# | | P | Q | R | S |
-# |---|---|---|---|---|
-# | Tensor Cores are busy | 89 % | 79 % | 83 % | 81 % |
-# | issue slots are busy | 24 % | 16 % | 27 % | 13 % |
-# | a warp waits for the result just before | 37 % | 13 % | 33 % | 14 % |
-# | a warp waits for a busy unit | 33 % | 0 % | 32 % | 0 % |
-# | a warp waits at barriers | 0 % | 0 % | 2 % | 30 % |
-# | a warp waits for products | 0 % | 45 % | 0 % | 26 % |
-
-# %%
-see.fold(
-    lambda: see.limits("mma_sync", "mma_tma", "wgmma_tma", "warp_specialised"),
-    first="Answer first, then open this.",
-)
-
-# %% [markdown] tags=["thought"]
-# P is `mma_tma`, Q `warp_specialised`, R `mma_sync`, S `wgmma_tma`. Only `wgmma` is waited for as a product;
-# `mma.sync` shows as a busy unit. S has the barrier of the whole block. And between P and R, the loop without
-# copies issues less.
-#
-# The busiest Tensor Cores are P's, and P is third: 522 TFLOPS, S has 673. With `mma.sync` they take 6 clocks
-# where 4 would do, and are busy all that time. **A busy unit is not yet a useful one.**
+# Where did the 30 % go? Say what you expect of the waits of `warp_specialised`, then look.
 
 # %%
 see.fold(lambda: see.waits("wgmma_tma", "warp_specialised"), first="Answer first, then open this.")
 
 # %% [markdown] tags=["thought"]
-# And this is where the 30 % went: at barriers none is left, and waits for products grew from 26 % to 45 %.
-# The warps only wait **somewhere else**. With a group of products always queued, it is all the same to a
-# Tensor Core where the threads stand. A wait costs something only if the unit that limits runs dry meanwhile.
+# At barriers none is left, and waits for products grew from 26 % to 45 %. The warps only wait **somewhere
+# else**. A group of products is always queued, so it is all the same to a Tensor Core where the threads
+# stand. A wait costs something only if the unit that limits runs dry meanwhile. (In clocks
+# `warp_specialised` is 3 % slower. But its producer and its registers changed as well.)
 
 # %% [markdown]
-# ### Where the rest is
+# **One more measurement.** `mma_tma` changes two things at once: TMA copies, and a producer of its own asks.
+# Each was tried alone, at 4096³, on another day, when `mma_sync` had 64.5 % of cuBLAS:
 #
-# Tensor Cores are busy in about 80 % of the clocks, not 100, and the loop hides every copy. What is left lies
-# outside the loop: each block waits for its first tiles, and at its end stores 128 × 256 results while nobody
-# multiplies. And at 8192³, where each tile has twice as many steps, both kernels reach 95 % and more. **What
-# would you change?**
+# - TMA, asked by a thread that multiplies as well: 63.2 to 63.5 %.
+# - A producer that copies by `cp.async`: 61.5 % at best.
+#
+# What would you have done after these two? And what do both together bring?
 
 # %% [markdown] tags=["thought"]
-# Let a producer fetch the tiles for the next part of C while the consumers still store: blocks that live on,
-# and take one tile after another. That needs a producer of its own. So `warp_specialised` was no dead end: it
-# is the step before the next one.
+# Most people would have dropped both. But both together are `mma_tma`, 68 % in the table above: two losses
+# make a win. The rule stays, one change per measurement. But what a change is worth may depend on the others.
 
 # %% [markdown]
-# ---
-# ## Quiz
+# **What we now know:** a wait counts only if the unit that limits waits, too.
+#
+# ## Why 256 columns?
+#
+# Your consumers multiply 64 columns at a time, the ladder's 256. Is that only fewer orders? Shared memory
+# gives 128 bytes in a clock of an SM. In that time its Tensor Cores can do 2,048 multiply-adds of FP16.
+#
+# **Write it.** One `wgmma` multiplies 64 × 16 values of A by 16 × N of B, 2 bytes each, and reads both from
+# shared memory. How many bytes does it read per clock, if the Tensor Cores are never to wait? Print it for N
+# = 64, 128 and 256.
+
+
+# %% id="bytes_per_clock"
+def bytes_per_clock(N):
+    ### BEGIN SOLUTION
+    clocks = 64 * N * 16 / 2048
+    return 2 * (64 * 16 + 16 * N) / clocks
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+[bytes_per_clock(N) for N in (64, 128, 256)]
+
+# %% [markdown] tags=["thought"]
+# 128, 96 and 80: 64 + 4,096 / N. With 64 columns the reads alone take all that shared memory can give, and
+# TMA has to write the next tiles as well.
+
+# %% [markdown]
+# So forecast `warp_specialised` with BN = 128, and with 64, and rank them. Then set BN. And which of these
+# sliders does your one-slot experiment speak of? Go down with it as far as it goes, and watch the TFLOPS.
+
+# %%
+see.tiles("warp_specialised", tells_best=False)
+
+# %% [markdown] tags=["thought"]
+# 674 TFLOPS with 256 columns, 604 with 128, 390 with 64. (The ladder's run is another one and has 664.) The
+# order is as forecast. It is no proof: a step
+# with fewer columns also is shorter, and the ring covers less time. And SLOTS: 671 with three, 482 with two.
+# Two are enough to run, and too few to run ahead.
+
+# %% [markdown]
+# **What we now know:** the wider a product, the fewer bytes of shared memory for each multiply-add.
+#
+# ## What stops it now?
+#
+# The Tensor Cores of `mma_tma` or those of `warp_specialised`: which are busy in more of the clocks? And
+# which kernel is faster?
+
+# %%
+see.fold(
+    lambda: see.limits("mma_tma", "warp_specialised"),
+    first="Answer first, then open this.",
+)
+
+# %% [markdown] tags=["thought"]
+# Those of `mma_tma`, 89 % beside 79 %, and it is the slower one. An `mma.sync` takes 6 clocks for what a
+# `wgmma` does in 4, and is busy all that time. **A busy unit is not yet a useful one.**
+
+# %% [markdown]
+# In `warp_specialised` the Tensor Cores rest in 21 % of the clocks, though the loop hides every copy. At
+# 8192³, where each tile has twice as many steps, the kernel reaches 95 % of cuBLAS instead of 88 %. **So
+# where is the time lost, and what would you change?**
+
+# %% [markdown] tags=["thought"]
+# Outside the loop. Each block waits for its first tiles, and at its end stores 128 × 256 results while nobody
+# multiplies. Twice as many steps make that half as important. So let a producer fetch the tiles of the next
+# part of C while the consumers still store: notebook [[last_per_cent.ipynb]].
+#
+# Fewer bytes would not help. Blocks can form a *cluster*, in which one copy is written into several SMs. In a
+# later kernel that took a third of the bytes from L2 away, and brought nothing.
+
+# %% [markdown]
+# Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
+
+# %% [markdown] tags=["thought"]
+# - **I made** a producer that orders tiles, and consumers that order products. Threads do neither any more:
+#   they say when.
+# - **It reached** 664 TFLOPS on an H200, where `mma_sync` had 486.
+# - **What stops it now** is no wait inside the loop. It is the time before the first tile and after the last.
+
+# %%
+see.my_ladder()
+
+# %% [markdown]
+# ## Three questions about other kernels
 
 # %%
 see.quiz("hopper")
-
-# %% [markdown]
-# ## Recap
-#
-# You
-#
-# - split a barrier into arriving and waiting, and named phases by their parity;
-# - had one thread copy whole tiles, counted in bytes, zeros included;
-# - broke a ring in six ways, and told a standstill from a race;
-# - wrote a producer, and consumers that keep a product queued;
-# - explained why a ring needs one slot more than it gives back late;
-# - moved registers from those who wait to those who add;
-# - lost a bet: a wait that nobody notices is not worth removing.
-#
-# From 486 to 664 TFLOPS in the ladder's run, with four products in the loop. The last per cent are not in
-# the loop at all: they are in notebook [[last_per_cent.ipynb]].
-#
-# <details><summary>For the curious</summary>
-#
-# - **Is this how the professionals do it?** Producer, consumers and two barriers per slot are those of
-#   CUTLASS's [warp-specialized](https://docs.nvidia.com/cutlass/media/docs/cpp/efficient_gemm.html) kernels.
-#   Consumers that share a tile, as these do, are called *cooperative* there. In *ping-pong* kernels each
-#   consumer has a tile of its own, and stores it while the other one multiplies.
-# - **Why does only lane 0 arrive?** The whole warp executes `wgmma_wait`, so one lane can speak for all 32.
-# - **And the next generation?** In data centres' Blackwell GPUs an instruction of a single thread replaces
-#   `wgmma`, with accumulators in a memory of their own: `tcgen05.mma` in the [PTX
-#   ISA](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-mma-instructions). TMA stays.
-#
-# </details>

@@ -154,8 +154,17 @@ PRODUCER = altered(
             (LOAD_B, LOAD_B + "\n        mbarrier_wait(full, slot, parity)"),
         ),
         "waits_until_it_is_read": (
-            "does not fill the ring",
+            "In a ring of 3 slots one tile is under way",
             (LOAD_B, LOAD_B + "\n        mbarrier_wait(empty, slot, parity)"),
+        ),
+        "leaves_a_slot_empty": (
+            "In a ring of 3 slots two tiles are under way",
+            (
+                WAIT,
+                "if step > 0 and step >= slots - 1:\n"
+                "            late = step - slots + 1\n"
+                "            mbarrier_wait(empty, late % slots, late // slots % 2)",
+            ),
         ),
         "waits_last": (
             "The wait comes after the copies",
@@ -215,6 +224,11 @@ CONSUMER = altered(
         "waits_at_empty": ("wait at `empty`, which is", (FULL, FULL.replace("full", "empty"))),
         "producers_parity": ("names the producer's parity", (FULL, "mbarrier_wait(full, slot, parity ^ 1)")),
         "never_flipped": ("wait at `full` returns at once", (ROUND, "slot = 0")),
+        "flips_every_step": (
+            "The parity changes with every step.",
+            (NEXT, "        slot += 1\n        parity ^= 1\n"),
+            (ROUND, "slot = 0"),
+        ),
         "no_fence": ("must come before the first product", (FENCE, "pass")),
         "no_commit": ("`wgmma_commit()` is missing", (COMMIT, "pass")),
         "no_wait_for_products": (

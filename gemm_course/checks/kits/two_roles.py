@@ -93,12 +93,16 @@ def given_consumer(full, empty, As, Bs, acc, lane, steps, slots):
             slot, parity = 0, parity ^ 1
 
 
-@cuda.jit(device=True)
-def patient_consumer(full, empty, As, Bs, acc, lane, steps, slots):
-    """The same, but nothing is multiplied before every slot is full. Needs as many steps as slots."""
-    for slot in range(slots):
-        mbarrier_wait(full, slot, 0)
-    given_consumer(full, empty, As, Bs, acc, lane, steps, slots)
+def patient_consumer(tiles):
+    """Return the same consumers, but nothing is multiplied before ``tiles`` slots are full."""
+
+    @cuda.jit(device=True)
+    def consume(full, empty, As, Bs, acc, lane, steps, slots):
+        for slot in range(tiles):
+            mbarrier_wait(full, slot, 0)
+        given_consumer(full, empty, As, Bs, acc, lane, steps, slots)
+
+    return consume
 
 
 @cuda.jit(device=True)
@@ -119,3 +123,23 @@ def late_consumer(full, empty, As, Bs, acc, lane, steps, slots):
         if slot == slots:
             slot, parity = 0, parity ^ 1
     wgmma_wait(0)
+
+
+def later_consumer(LATE):
+    """Return consumers that leave LATE groups of products running, and give a slot back LATE steps later."""
+
+    @cuda.jit(device=True)
+    def consume(full, empty, As, Bs, acc, lane, steps, slots):
+        for step in range(steps):
+            slot = step % slots
+            mbarrier_wait(full, slot, step // slots % 2)
+            wgmma_fence()
+            for p in unroll(range(0, 64, 16)):
+                wgmma(64, acc, As, (slot, 0, p), Bs, (slot, p, 0))
+            wgmma_commit()
+            wgmma_wait(LATE)
+            if lane == 0 and step >= LATE:
+                mbarrier_arrive(empty, (step - LATE) % slots)
+        wgmma_wait(0)
+
+    return consume

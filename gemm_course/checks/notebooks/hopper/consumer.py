@@ -133,6 +133,11 @@ def _of_the_ring(role: Role, message: str, finding: Finding | None) -> str:
     of_read = "which warp" in message or "which an operation" in message
     if "adds to acc" in message or "products are still being added" in message:
         return "After the loop products may still be running: `wgmma_wait(0)` there."
+    if re.search(r"wgmma read [AB]s\[[1-9]", message):
+        return (
+            "The parity changes with every step. It belongs to a time round the ring: change it where `slot` "
+            "goes back to 0, and only there."
+        )
     if "wgmma read" in message:
         return (
             "The wait at `full` does not wait the first time round: it names the producer's parity. A "

@@ -12,6 +12,7 @@ _NEVER_FLIPPED = (
     "The wait at `empty` does not wait the second time round: the parity must change each time `slot` goes "
     "back to 0."
 )
+AT_MOST = {1: "one tile is", 2: "two tiles are"}
 PARAMETERS = ("full", "empty", "As", "Bs", "A", "B", "row0", "col0", "steps", "slots")
 
 
@@ -50,16 +51,28 @@ def _check_that_it_runs_ahead(role: Role) -> None:
                 "consumers; ask, and go on.",
                 wait.where + ".",
             )
-    patient = Role(role.function, lambda slots, mine: two_roles(slots, mine, patient_consumer))
-    try:
-        patient.launch(3, 64, 64, 320)
-    except Refused:
+    ahead = _tiles_under_way(role, 3)
+    if ahead < 3:
         raise Refused(
             "The numbers are right, but the producer does not fill the ring: it waits for a tile to be read "
-            "before it asks for the next one. With consumers that begin when all 3 slots are full, both "
-            "stand still. Wait for the slot that is to be filled, not for the one that was.",
+            f"before it asks for the next one. In a ring of 3 slots {AT_MOST[ahead]} under way. With "
+            "consumers that begin when all 3 slots are full, both stand still. Wait for the slot that is to "
+            "be filled, not for the one that was.",
             role.of("mbarrier_wait")[-1].where + ".",
-        ) from None
+        )
+
+
+def _tiles_under_way(role: Role, slots: int) -> int:
+    """Return how many tiles the producer requests, at most, before one has been read."""
+    for tiles in range(2, slots + 1):
+        patient = Role(
+            role.function, lambda slots, mine, n=tiles: two_roles(slots, mine, patient_consumer(n))
+        )
+        try:
+            patient.launch(slots, 64, 64, 320)
+        except Refused:
+            return tiles - 1
+    return slots
 
 
 def _bytes_announced(role: Role) -> int | None:
