@@ -1,43 +1,45 @@
 # %% [markdown]
-# # [[last_per_cent.ipynb]] · The last per cent: scheduling
+# # [[last_per_cent.ipynb]] · What idles when no loop does?
 #
-# Notebook [[hopper.ipynb]]'s kernel keeps the Tensor Cores busy within a tile. What is left to win lies
-# between tiles, and after the last one.
+# In the loop of `warp_specialised` a product is always queued, and nobody waits for a copy. Yet at 4096³ it
+# reached 664 TFLOPS on an H200, 88 % of cuBLAS. What is missing is not in the loop.
 #
-# **After this notebook you can** say how much of a GPU a shape leaves idle, write blocks that stay, and hide
-# a store behind products. You can share one tile among many blocks, without any of them waiting. And you can
-# say how far a kernel is from what the hardware can do, and how far to trust the figure beside it.
-#
-# *Time: about 75 minutes to read, 70 for the exercises. Comes from no document: these are the ladder's last
-# stages.*
+# The picture shows the 132 SMs of an H200 from top to bottom, and time from left to right. Each block
+# computes a tile of C, 128 × 256, and m = n = k = 3072. Only blue multiplies. **How many thousand clocks
+# would it take if every SM were blue all the time?** (Leave the first control, *schedule*, for later.)
 
 # %%
-import numpy as np
 import pandas as pd
 from numba import cuda, float32, int32
+from numba.types import float16
 
-from gemm_course import check, own, records
+from gemm_course import check
 from gemm_course import widgets as see
+from gemm_course.checks.kits import clear, give_back, multiply, order, roles_on_trial, store
+from gemm_course.profiles import recorded
 from lockstep.intrinsics import mbarrier_wait
 
+see.tiles_over_time(size=3072)
+
+# %% [markdown] tags=["thought"]
+# 107 instead of 191: the blue is 56 % of the picture. Three things are in its way. SMs have no tile (white),
+# or store one (green), or wait for a tile's first operands (hatched). A quarter is white.
+
 # %% [markdown]
-# ## In one picture
+# *Time: about 80 minutes to read, 72 for the exercises; two pauses are marked. Beyond the documents: the
+# kernels from `persistent` on.*
 #
-# The 132 multiprocessors (SMs) of an H200 from top to bottom, time from left to right. Each computes tiles of
-# C, 128 × 256 at the start. Go through the four schedules once, for 4096³. They are the four stations of this
-# notebook.
+# First two questions from memory:
 
 # %%
-see.tiles_over_time()
+see.recall("last_per_cent")
 
 # %% [markdown]
-# The picture is a model: a few measured clocks, and arithmetic. It will be right to a per cent in one place
-# and quite wrong in another.
+# ## What does a last wave cost?
 #
-# ## Waves
-#
-# A block of these kernels takes nearly all shared memory of an SM, so each SM runs one. 132 tiles are under
-# way at a time: a [**wave**](glossary.md#wave). A last wave with few tiles takes as long as a full one.
+# A block of these kernels takes nearly all shared memory of an SM, so an SM holds one. 132 tiles are under
+# way at a time: a [**wave**](glossary.md#wave). The picture has three, and the last one has 24 tiles. It
+# takes as long as a full one.
 #
 # ### Exercise [[last_wave]] · The last wave
 # *core · easy · 5 minutes*
@@ -60,47 +62,57 @@ def last_wave(m, n, BM, BN):
 check.last_wave(last_wave)
 
 # %% [markdown]
-# ### A hunt
-#
-# Back to the picture, with BN = 256 and a block per tile. Of the sizes from 3072 on, **which leaves the
-# largest part of its places empty?** A *place* is an SM in a wave. Then set BN = 192: what does it change
-# there?
+# A *place* is an SM in a wave. 3072³ has 288 tiles for 3 · 132 places, so 27 % are empty. **Is that the worst
+# from 2048 to 8192, and which size wastes least?** Say it, then compute it.
+
+
+# %%
+def empty(size):
+    return None  # your code: the share of places that are empty, from last_wave(size, size, 128, 256)
+
+
+pd.Series({size: empty(size) for size in range(2048, 8193, 512)}, name="empty")
 
 # %% [markdown] tags=["thought"]
-# 3072: 288 tiles are two waves and 24 tiles, so 27 % of the places are empty. With BN = 192 there are 384
-# tiles, three waves nearly full, and each wave is shorter: the measured gain is from 0.785 to 0.989 of
-# cuBLAS. You will compute such choices yourself in [[best_width]].
+# It is the worst. 3584 and 7168 waste least, 1 %: their last waves are nearly full. The more waves there are,
+# the less the last one weighs.
 
 # %% [markdown]
-# ## Blocks that stay
+# **What we now know:** tiles come in waves, and a wave of few tiles takes as long as a full one.
 #
-# `warp_specialised` launches a block per tile. A [**persistent**](glossary.md#persistent-kernel) block stays:
-# there is one per SM, and block b computes tiles b, b + 132, b + 264 and so on.
+# ## Must a block end with its tile?
+#
+# So far a block computes one tile and ends. A [**persistent**](glossary.md#persistent-kernel) block stays.
+# Only 132 are launched, one for each SM, and block b computes tiles b, b + 132, b + 264 and so on.
 
 # %%
 see.predict("last_per_cent.persistent")
 
-# %% [markdown] tags=["answer"]
-# The number of waves stays. What goes away is a beginning per tile: barriers are set up once, and the
-# [producer](glossary.md#producer-and-consumer) fetches for the next tile while the consumers still store this
-# one.
+# %% [markdown]
+# Those are the hatched parts: 4,300 clocks in the picture, for every tile. A block sets up its barriers, its
+# producer asks for the first operands, and its consumers wait for them.
 
 # %% [markdown]
 # ### Exercise [[ring_goes_on]] · The ring goes on
-# *core · hard · the heart of this section · 15 minutes*
+# *core · hard · the heart of this notebook · 15 minutes*
 #
-# Below are the two roles of notebook [[hopper.ipynb]], each for **one** tile of 64 × 64. What they call is
-# given: `order` announces the bytes of a step's two boxes and has [TMA](glossary.md#tma) bring them,
-# `multiply` adds the products of a slot, `give_back` arrives at `empty`, `clear` and `store` begin and end
-# a tile.
+# Here are the two roles of notebook [[hopper.ipynb]]. The **producer**, one thread, waits at `empty[slot]`
+# until the slot may be filled, and orders a step's boxes. The **consumers**, four warps, wait at `full[slot]`
+# until these have come, multiply them, and give the slot back. Each role goes round the
+# [ring](glossary.md#ring) by itself: `slot` counts up, and where it goes back to 0, `parity` flips. They
+# call:
 #
-# There are fewer blocks than tiles now. Write the loop over tiles, in both roles: tile t is in row `t //
-# tile_cols` and column `t % tile_cols` of tiles, and a block takes every `cuda.gridDim.x`-th. **The ring goes
-# on from tile to tile.** `steps`, the number of steps per tile, is any number. So ask of each line whether it
-# belongs to a tile or to the block.
-
-# %%
-from gemm_course.checks.kits import clear, give_back, multiply, order, store
+# | call | does |
+# |---|---|
+# | `order(full, slot, As, Bs, A, B, row, col, step)` | has TMA bring both boxes of a step into the slot |
+# | `multiply(acc, slot, As, Bs)` | adds the slot's products to `acc` |
+# | `give_back(empty, slot)` | one lane of each warp arrives at `empty[slot]` |
+# | `clear(acc)`, `store(C, acc, row, col)` | begin and end a tile of 64 × 64; `row` and `col` count tiles |
+#
+# Below, each role computes **one** tile. Write the loop over tiles, in both. Tile t is in row `t //
+# tile_cols` and column `t % tile_cols`, and a block takes every `cuda.gridDim.x`-th, for that is the number
+# of blocks. **The ring goes on from tile to tile,** and a tile has any number of `steps`. So ask of each line
+# whether it belongs to a tile or to the block. No barrier of the whole block is needed.
 
 
 # %% id="ex-ring_goes_on"
@@ -159,154 +171,143 @@ def consume(full, empty, As, Bs, C, acc, tiles, tile_cols, steps, slots):
 check.ring_goes_on(produce, consume)
 
 # %% [markdown]
-# Here is the stage. `grouped` is where the tile lies, in groups that share operands in the L2 cache (notebook
-# [[overlap.ipynb]]). Note where `slot` and `parity` are set, and where they are not:
+# Here is the stage. (`grouped` says which tile of C is tile t: those that run at the same time lie close
+# together, and find what they share in L2.) Where are `slot` and `parity` set, and where not?
 
 # %% tags=["listing"]
 see.fold(see.diff("warp_specialised", "persistent"), first="Write the exercise first, then open this.")
 
 # %% [markdown]
-# **The [ring](glossary.md#ring) never starts again.** A tile takes 6 steps, the ring has 4 slots. In which
-# slot is the second tile's first step, and what is its parity, if that of the first time through the ring is
-# 0? What goes wrong if each tile begins in slot 0 with parity 0?
+# **Break it.** Copy your `consume` into the next cell, call it `again`, and put `slot, parity = 0, 0` into
+# its loop over tiles: the ring starts again with each. It has four slots. **With which numbers of steps per
+# tile, from 1 to 9, is it still right?** Say it, then run the cell.
+
+# %%
+again = consume  # your code in place of this line
+tried = {steps: roles_on_trial(produce, again, slots=4, steps=steps) for steps in range(1, 10)}
+see.fold(pd.Series(tried).to_frame("with so many steps"), first="Say it first, then open this.")
 
 # %% [markdown] tags=["thought"]
-# Slot 2, parity 1: step 6 of all is the third of the second time through. A consumer that began in slot 0
-# with parity 0 would wait for that slot's *third* filling, step 8, and multiply it in place of step 6. In
-# slot 1 it multiplies step 9 in place of 7. Then it waits for slot 2's third filling, while the producer
-# waits for somebody to give back its second: a standstill. With 64 steps nobody would notice, for 64 is a
-# multiple of 8.
+# Only with 8, twice the slots: then slot and parity are 0 anyway when a tile ends. Take 6 steps. The second
+# tile's first step is number 6 of all, counted from 0, and lies in slot 2. The consumer waits at slot 0, and
+# multiplies number 8 in its place. Later it waits for slot 2 to be filled again, and the producer waits for
+# it to be given back: a standstill.
+#
+# And a test at 4096³? There a tile has 64 steps. **It would have found nothing.**
 
 # %% [markdown]
-# ### What is it worth?
+# What is it worth? `persistent` reached 671 TFLOPS, after 664: 1 %. The picture promises 4: set it to 4096,
+# and *schedule* to "persistent". Where the other 3 % went, the last section tells.
 #
-# Before `persistent` was measured, its author wrote down 0.88 to 0.90 of cuBLAS at 4096³, a little more than
-# `warp_specialised`. Measured: 0.890, from 0.878. That is 1 %. The picture above promised 4. By the profiles
-# the launch takes 2.0 % fewer clocks, and these are 0.8 % slower: at the GPU's limit of power, part of each
-# clock saved is paid back.
+# **What we now know:** a producer that does not notice the end of a tile fetches for the next one meanwhile.
+# That alone is worth little.
 #
-# ## The store
+# *A good place for a pause.*
 #
-# Blocks that stay make the next step possible. At a tile's end its results go to C, and meanwhile nothing is
-# multiplied. A tile of 4096³ takes 64 steps of 1,025 clocks. (The Tensor Cores of an SM do 4 · 512
-# multiply-adds per clock. The 128 · 256 · 64 of a step take them 1,024.) How long the store takes depends on
-# who stores:
+# ## Who multiplies while a tile is stored?
 #
-# - `persistent`: each thread stores its own results, in pairs. The picture takes 10,000 clocks for this,
-#   which is what was left of `warp_specialised`'s time, so it cannot explain that time.
-# - The first form of `overlapped_store` wrote them to shared memory, from where [TMA](glossary.md#tma) stores
-#   them: **2,900 clocks** per tile. 1,300 to 1,500 of these went by while TMA was given 32 boxes of 2 KB.
-#   (`gemm_course/kernels/NOTES.md` has each trial and its clocks.)
+# Nobody: the green. A consumer stores its results straight from its registers, and only then queues the next
+# tile's products, whose operands lie in the ring already.
+#
+# Suppose that a tile were stored while the next one is multiplied. (Do not measure the green: it was computed
+# from the answer.)
 
 # %%
 see.predict("last_per_cent.store")
 
-# %% [markdown] tags=["answer"]
-# 2,900 beside 65,600 is 4 %. At 8192³ a tile takes 128 steps and its store as long as before: 2 %. Costs per
-# tile matter most where k is small.
-
 # %% [markdown]
-# Two stages came of it:
+# Two changes are in this gain. `staged_store` has the first alone: threads write their results to shared
+# memory, and TMA stores them from there. Nothing is multiplied meanwhile, and it has 747 TFLOPS already. The
+# second is what you write now.
 #
-# - `staged_store` writes results to shared memory, and a warp that has nothing else to do hands them to TMA,
-#   eight boxes of 8 KB per tile. Then the consumers go on.
-# - `overlapped_store` only rounds them, and keeps them in registers, two per register. It queues the first
-#   products of the next tile, and writes results to shared memory *behind* those, in four parts
-#   ([`PARTS`](glossary.md#tile-parameters)).
+# What is in its way? The results, in the accumulators that the next products need. A second set does not fit
+# into the registers. But results are stored as FP16, and of those a register holds two. So a consumer rounds
+# them and keeps them aside, queues the next tile's first products, and stores what it kept while the Tensor
+# Cores work.
 #
-# Here is the first. Per consumer two barriers pass a tile on to the warp that stores it: `c_full` says that
-# it is written, `c_empty` that TMA has read it. **Which calls stand in the place of the loop over the
-# results, and which of them may wait?**
+# **Write it,** 12 minutes, from a copy of your `consume`. `multiply` does two things, which you now call
+# apart: `queue(acc, slot, As, Bs)` queues a step's products and returns at once; `finish()` waits until they
+# are there. Until then `acc` is not yours. What changes at a tile's end, what in its first step, and which
+# tile is missing after the loop?
+
 
 # %%
-see.diff("persistent", "staged_store")
+from gemm_course.checks.kits import finish, queue  # noqa: F401
+
+
+@cuda.jit(device=True)
+def consume_behind(full, empty, As, Bs, C, acc, tiles, tile_cols, steps, slots):
+    kept = cuda.local.array(32, float16)
+    # your code: as in consume, but each tile is stored from kept, behind products of the next one
+
+
+for blocks in (1, 2):
+    print(blocks, roles_on_trial(produce, consume_behind, slots=4, steps=5, blocks=blocks))
 
 # %% [markdown] tags=["thought"]
-# `scale_and_round`, then `stage_part` per part of the tile. Only `stage_part` may wait: for `c_empty`, if TMA
-# has not yet read what was written there before.
-
-# %% [markdown]
-# ### The case of the 1,350 clocks
-#
-# When `overlapped_store` first wrote behind products, rounding a tile took 1,350 clocks. By its instructions
-# it should be 500. These lines stood between products and store. **Which of them does rounding not need if
-# beta is 0?**
-#
 # ```python
-# whole = group_rows * tile_cols
-# first, rest = tile // whole * group_rows, tile % whole
-# height = min(group_rows, tile_rows - first)      # the last group may have fewer rows
-# row, col = first + rest % height, rest // height
-# for e in unroll(range(RESULTS)):
-#     rounded[e] = float16(alpha * acc[e] + beta * C[...])   # C is read only if beta is not 0
+# while tile < tiles:
+#     clear(acc)
+#     for step in range(steps):
+#         mbarrier_wait(full, slot, parity)
+#         queue(acc, slot, As, Bs)
+#         if step == 0 and tile >= cuda.gridDim.x:  # the block's first tile has none before it
+#             before = tile - cuda.gridDim.x
+#             store(C, kept, before // tile_cols, before % tile_cols)
+#         finish()
+#         give_back(empty, slot)
+#         slot += 1
+#         if slot == slots:
+#             slot, parity = 0, parity ^ 1
+#     for e in range(32):
+#         kept[e] = acc[e]
+#     tile += cuda.gridDim.x
+# before = tile - cuda.gridDim.x
+# store(C, kept, before // tile_cols, before % tile_cols)
 # ```
 
-# %% [markdown] tags=["thought"]
-# The first four, with four divisions: here only reading C needs `row` and `col`. And half of the last. Now
-# they run only where C is read, and nothing is multiplied by an alpha of 1. Rounding takes 465 clocks. What
-# each change brought, nobody measured.
+# %% [markdown]
+# `overlapped_store` does both at full size. Words of its listing:
+#
+# | word | is |
+# |---|---|
+# | `scale_and_round` | fills `rounded`, your `kept` |
+# | `RESULTS` | the results of a thread: 128, in 64 registers |
+# | `Cs` | room for results in shared memory, beside the ring |
+# | `PARTS`, `PIECES` | results go there in `PARTS` parts, one by one, each of `PIECES` pieces of 64 × 64 |
+# | `stage_part` | writes a part into Cs, by `stmatrix`, which stores what `ldmatrix` would load |
+# | `store_tiles` | another warp has TMA store each part from Cs |
+# | `c_full`, `c_empty` | barriers of Cs: it is written; TMA has read it |
+#
+# Find your changes in it. In which step of the next tile is each part written?
+
+# %% tags=["listing"]
+see.fold(see.diff("persistent", "overlapped_store"), first="Write yours first, then open this.")
 
 # %% [markdown]
-# ### Predicted and measured
-#
-# How `overlapped_store` came to be, in percentages of cuBLAS at 4096³. Some rows changed more than their name
-# says. **Which change did not make it faster?**
-#
-# | step | predicted | measured |
-# |---|---|---|
-# | first form: store, then go on | 97 to 103 | 96.8 |
-# | `stmatrix`, room for a whole tile, one fence per tile | + 3.5 in all | 98.4 |
-# | written behind the next products, in two parts | 99.5 to 101 | 98.0 to 98.2 |
-# | the 1,350 clocks found | | 99.0 to 99.6 |
-# | in four parts, six measurements | | 99.8 to 100.9 |
-
-# %% [markdown] tags=["thought"]
-# Writing behind the next products: the idea itself, and at first it brought nothing. (Six measurements of one
-# form lie 1.1 apart. So a step of 0.2 says nothing.)
-#
-# What the clock showed: beside the writing, a tile's products took 67,000 to 68,100 clocks in two parts, and
-# 65,600 to 65,900 in four. Without any writing they took 65,550. In today's form two parts cost 4 % as well,
-# and one part or four cost nothing. But with two the compiler [spills](glossary.md#spilling) 256 bytes per
-# thread. Written in steps 0 and 8 instead of 0 and 2 they spill nothing, and cost nothing. So it is not the
-# size of a part.
-
-# %% [markdown]
-# ### What limits it now?
-#
-# `persistent`, `staged_store` and `overlapped_store` at 4096³, labels lost. **Who is who?** (Shares of the
-# clocks in which an SM has work.)
-#
-# | | X | Y | Z |
-# |---|---|---|---|
-# | Tensor Cores are busy | 96 % | 80 % | 94 % |
-# | shared memory is busy | 61 % | 55 % | 60 % |
-# | sectors that threads store by themselves, in millions | 0 | 2.1 | 0 |
+# PARTS is 2 here. With 4, Cs takes half the room. With 1 a tile is written at once, and Cs takes so much that
+# SLOTS must be 3. **Order the three by their TFLOPS,** with a reason. Then try them. Watch the last line,
+# *measured on an H200*.
 
 # %%
-see.fold(
-    lambda: see.limits("persistent", "staged_store", "overlapped_store"),
-    first="Answer first, then open this.",
-)
+see.tiles("overlapped_store", tiles={"PARTS": 2}, tells_best=False)
 
 # %% [markdown] tags=["thought"]
-# Y is `persistent`: its threads store pairs. X is `overlapped_store`, Z `staged_store`. In all three the
-# **Tensor Cores** are the limit, in X nearly without a pause. Besides, SMs have no work at all for 5 % of the
-# launch, the empty places of the last wave among it. (Shared memory's 61 % are what products read: 80 of 128
-# bytes per clock, 96 % of the time. What TMA writes seems not to be counted.)
-#
-# The chart's TFLOPS are of single launches under the profiler. The ladder has 671, 747 and 758: the better
-# store brought most, hiding it 1.5 %.
+# Four parts have 754, one has 742, and two have 708. So it is not the size of a part, or two would lie
+# between. With two the compiler [spills](glossary.md#spilling) 256 bytes per thread. Part p is written in
+# step 2p. Written in steps 0 and 8, not 0 and 2, two parts spill nothing, and the loss is gone.
 
 # %% [markdown]
-# ## Tiles for a shape
+# **What we now know:** Tensor Cores need not notice that a tile is stored, if its results make room for the
+# next products first.
 #
-# 1024³ is 32 tiles of 128 × 256, and 100 SMs watch. Narrower tiles make more of them.
+# ## Which tile for which shape?
+#
+# Back to the white. In the picture at the top, at 3072, move BN: which width takes the fewest clocks? It is
+# not the narrowest. What works against that one?
 
 # %%
 see.predict("last_per_cent.narrow")
-
-# %% [markdown] tags=["answer"]
-# A step of a narrow tile is not as short as it should be: its operands serve fewer products.
 
 # %% [markdown]
 # Steps measured on an H200, in units of a step of 128 × 256:
@@ -341,8 +342,8 @@ def best_width(m, n):
 check.best_width(best_width)
 
 # %% [markdown]
-# **Bet before you look,** once [[best_width]] has passed: at which of these sizes does the rule choose
-# another width than was fastest? Shares of cuBLAS, measured with `overlapped_store`:
+# **Bet before you look,** once [[best_width]] has passed. Shares of cuBLAS, measured with `overlapped_store`:
+# at which of these sizes does your rule choose another width than was fastest?
 #
 # | BN | 1024³ | 2048³ | 3072³ | 4096³ | 8192³ |
 # |---|---|---|---|---|---|
@@ -358,18 +359,26 @@ see.fold(
 )
 
 # %% [markdown] tags=["thought"]
-# At none, though at 2048³ two widths are level. The four numbers were taken from runs at 4096³ and 8192³, so
+# At none, though at 2048³ two widths are level. The four numbers were taken from runs at 4096³ and 8192³. So
 # three of the five sizes are a test. (On another GPU the numbers are others.)
 
 # %% [markdown]
-# ## One tile, many blocks
+# Beware of the first column: at 1024³ a launch takes 9 microseconds. A good part is the launch itself, and
+# what shortens that is outside of the kernel, such as a *CUDA graph*, many launches handed over as one. And
+# it was launched again and again, so A and B were in L2 already: a *warm* figure.
+#
+# **What we now know:** the best tile makes waves times step shortest. Four measured numbers tell which it is.
+#
+# *A good place for a pause.*
+#
+# ## Can blocks share a tile, and none wait?
 #
 # No tile fits every shape. 5120³ in tiles of 128 × 256 is six full waves, and eight tiles for a seventh.
 # Could 132 SMs share eight tiles? Then several work on one, each with a part of **k**, and somebody adds up.
 #
-# The simplest form is **split-K**: each tile has `parts` blocks, and block `part` multiplies its stretch of
-# k. It writes its sums to a workspace, `partials`. Then it counts itself. **The block that counts last adds
-# up all parts.** So no block ever waits for another one, in whichever order they run.
+# The simplest form is **split-K**. Each tile has `parts` blocks, and each multiplies its stretch of k. It
+# writes its sums to `partials`, an array in global memory, and counts itself. **The block that counts last
+# adds up all parts.** So no block ever waits for another, in whichever order they run.
 #
 # ```
 # each block      store the part → fence → barrier → count
@@ -379,20 +388,22 @@ see.fold(
 # Three things make that safe:
 #
 # - `cuda.threadfence()`: whoever sees what a thread stores after the fence also sees what it stored before.
-#   Without it a GPU may show others the count first. The last block's own fence keeps what it reads from
-#   being older than the count.
+#   Without it others may see the count first. The last block's own fence keeps what it reads from being older
+#   than the count.
 # - `cuda.atomic.add(done, place, 1)` ([atomic](glossary.md#atomic-operation)) adds 1 as one step that no
 #   other block can come between, and returns what was there **before**.
 # - `cuda.syncthreads()` between the block's stores and the one thread that counts.
 #
 # ### Exercise [[last_arrival]] · The last one adds up
-# *core · hard · the heart of this notebook · 20 minutes*
+# *core · hard · 20 minutes*
 #
 # Tiles of 8 × 8, a thread per element, and `cuda.gridDim.z` blocks per tile; m and n are multiples of 8.
-# `acc` is this thread's sum over the block's stretch of k. Store it, count the block, and let the last one
-# add up the parts **in the order of k** and store C. The count of a tile is `done[tile row, tile column]`,
-# int32; `place` above is such a pair. Leave `done` as you found it: zeros, for the next launch. `before`
-# passes on what the counting thread found.
+# `acc` is this thread's sum over the block's stretch of k.
+#
+# - Store it, count the block, and let the last one add up the parts **in the order of k** and store C.
+# - The count of a tile is `done[tile row, tile column]`, int32; `place` above is such a pair.
+# - Leave `done` as you found it: zeros, for the next launch.
+# - `before`, in shared memory, passes on what the counting thread found.
 
 
 # %% id="ex-last_arrival"
@@ -434,14 +445,17 @@ def split_k(k, A, B, partials, done, C):
 check.last_arrival(split_k)
 
 # %% [markdown]
-# Why in the order of k? Float32 addition is not associative: a sum depends on the order of its terms, and who
-# is last depends on chance. Added in one order, the result is **bit for bit the same** in every run.
+# Why in the order of k? A float32 sum depends on the order of its terms, and who is last depends on chance.
+# Added in one order, the result is **bit for bit the same** in every run.
 #
-# ## Stream-K
+# **What we now know:** blocks can work on one tile in any order, if each counts itself behind a fence, and
+# the last one adds up.
 #
-# Eight tiles and 132 blocks: 16.5 blocks per tile. Split-K cannot do that. [Stream-K](glossary.md#stream-k)
-# ([Osama and others, 2023](https://arxiv.org/abs/2301.03598)) can. Lay the steps of all tiles end
-# to end, and cut that row into one range per block. With `total` steps, block b has
+# ## How do 132 blocks share eight tiles?
+#
+# 16.5 blocks per tile: split-K cannot do that. [Stream-K](glossary.md#stream-k) ([Osama and others,
+# 2023](https://arxiv.org/abs/2301.03598)) can. Lay the steps of all tiles end to end, and cut that row into
+# one range per block. With `total` steps, block b has
 #
 # `total * b // blocks` to `total * (b + 1) // blocks`,
 #
@@ -474,97 +488,105 @@ def stream_k_parts(block, blocks, tiles, steps):
 check.stream_k_parts(stream_k_parts)
 
 # %% [markdown]
-# The stages do both: full waves as before, then the tiles that are left as stream-K, in a second launch.
-# `stream_k` does it in FP32, `stream_k_fp16` behind `overlapped_store`.
-#
-# ### Does it pay?
-#
-# Predict an extreme case:
+# The ladder's last kernel, `stream_k_fp16`, computes full waves as before, and then shares the tiles that are
+# left, in a second launch. Does it pay? Predict an extreme case:
 
 # %%
 see.predict("last_per_cent.share")
 
-# %% [markdown] tags=["answer"]
-# Writing, counting and adding up has a price as well. In that trial `overlapped_store` reached 0.942 of
-# cuBLAS, the shared form 0.666. All 128 tiles were cut, and 33 MB of parts were written and read again.
-# Sharing took the time of some 30 steps; 10 to 18 were predicted.
-
 # %% [markdown]
-# **A hunt.** In the picture, BN = 256: at which of 3072, 4096, 5120 and 6144 does stream-K take fewer clocks
-# than the store behind the next tile? What do their last waves have in common?
+# **A hunt.** At which of 3072, 4096, 5120 and 6144 does "stream-K" take fewer clocks than "store behind the
+# next tile"? Go through them, with BN at 256. What do their last waves have in common?
 
 # %%
-see.tiles_over_time(size=3072, kind="stream-K")
+see.tiles_over_time(size=4096, kind="store behind the next tile")
 
 # %% [markdown] tags=["thought"]
 # 3072 and 5120: 24 and 8 tiles are left, a small part of a wave. Where a last wave is fuller, there is less
-# to win, and the sharing costs as much.
-#
-# And measured? In FP32 a step takes far longer, so the sharing costs little beside it: `stream_k` went from
-# 0.867 to 1.162 of cuBLAS at 3072³. In FP16 at 3072³ narrow tiles win (0.989). At 5120³ sharing brought 0.932
-# to 1.013 in a trial: each of the eight tiles was cut into four narrow ones first, and these were shared
-# ([`CUT`](glossary.md#tile-parameters)). The ladder's run, below, has 0.994.
+# to win, and the sharing costs as much. (A trial at 5120³ had 0.932 of cuBLAS without sharing, and 0.971 with
+# it. Then each of the eight tiles was cut into four narrow ones before, and it had 1.013.)
 
 # %% [markdown]
+# **What we now know:** sharing pays where few tiles are left.
+#
 # ## How far is it to the limit?
 #
-# `overlapped_store` at 4096³ takes 273,000 clocks. Products alone need 4 tiles · 64 steps · 1,024 clocks. How
-# much of the GPU's ability is used? Multiply two shares: that of the clocks, and that of the places.
+# `overlapped_store` at 4096³ takes 273,000 clocks. Products alone need 4 tiles · 64 steps · 1,024 clocks, for
+# an SM's Tensor Cores do 2,048 multiply-adds in each. And 512 tiles have 4 · 132 places. **Write both shares,
+# and multiply them.**
 
 # %%
-clocks, places = 4 * 64 * 1024 / 273_000, 512 / (4 * 132)
-see.fold(
-    f"{clocks:.3f} of the clocks, {places:.3f} of the places: {clocks * places:.3f}",
-    first="Answer first, then open this.",
-)
+clocks = None  # your code: the share of the clocks that products need
+places = None  # your code: the share of the places that have a tile
+clocks, places
 
 # %% [markdown] tags=["thought"]
-# 93 %. Of the missing 7, three are the last wave. The rest is mostly the two ends: the first operands and the
-# last store. (The profile above, another run, took 280,000 clocks. The same products are 91 % of these, and
-# 96 % of those in which an SM had work.)
+# 0.96 of the clocks, 0.97 of the places, together 0.93: **93 % of what the Tensor Cores can do.** Of the
+# missing 7, three are the last wave. Most of the others are the two ends: the first operands, and the last
+# store.
 
 # %% [markdown]
-# ### And 990 TFLOPS?
-#
-# 132 SMs with 4 · 512 multiply-adds per clock are the data sheet's 990 TFLOPS at 1,830 MHz. Our kernel does
-# 758. But clocks and nanoseconds of the launch above, divided, give **1,510 MHz**, while the
-# driver's tool reported 1,980. What can the Tensor Cores do at 1,510 MHz, and what part of it is 758?
+# And the data sheet's 990 TFLOPS? They are for 1,830 MHz. Here are single launches at 4096³, each with its
+# clocks and its time. Write the last column.
 
 # %%
-limit = 132 * 4 * 512 * 2 * 1510e6 / 1e12
-see.fold(f"{limit:.0f} TFLOPS, and 758 are {758 / limit:.2f} of it", first="Answer first, then open this.")
+stages = ["warp_specialised", "persistent", "staged_store", "overlapped_store"]
+launches = pd.DataFrame({stage: recorded(stage, None).measured for stage in stages}).T
+launches = pd.DataFrame({"clocks": launches["clocks"], "microseconds": launches["nanoseconds"] / 1000})
+launches["MHz"] = None  # your code: clocks in a millionth of a second
+launches.round(0)
 
 # %% [markdown] tags=["thought"]
-# The same 93 %, as it must be: 1,510 MHz comes from the same clocks and the same time. The data sheet's
-# figure is a clock that this GPU did not keep while it multiplied random FP16 numbers.
+# 1,646, 1,633, 1,576 and 1,579 MHz.
+#
+# From first to last the clocks fall by 18 %, the time by 15. **The less a kernel idles, the slower the GPU's
+# clock.** So `persistent` saves 2 % of the clocks, but 1 % of the time. (The picture's 4 % are a model's.)
+
+# %% [markdown]
+# Who slows the clock down? The next bet changes nothing but the numbers that are multiplied.
+
+# %%
+see.predict("last_per_cent.zeros")
+
+# %% [markdown]
+# So 990 belong to a clock that this GPU does not keep while it multiplies random numbers. (And cuBLAS, of
+# which we give shares, is the kernel that it chooses by itself. It has others, which were not tried.)
+#
+# **What we now know:** the Tensor Cores do 93 % of what they can in these clocks. And of a clock that is
+# saved, part is lost again.
 
 # %% [markdown] id="side-ten_shapes"
-# *Side trip, 20 minutes: [Is it as fast on other shapes?](ten_shapes.ipynb)*
+# *Side trip, 20 minutes: the opponent moves. [Is it as fast on other shapes?](ten_shapes.ipynb)*
 
 # %% [markdown]
-# ---
-# ## Quiz
+# ## What have you made?
+#
+# Write three lines before you open ours: *I made ... It reached ... What stops it now ...*
+
+# %% [markdown] tags=["thought"]
+# - **I made** blocks that stay, with a ring that goes on from tile to tile; a store behind the next products;
+#   a rule that chooses tiles; and blocks that share a tile, though none waits.
+# - **It reached** 758 TFLOPS at 4096³ on an H200, with 664 at the start, and cuBLAS at 749 in turns with it.
+# - **What stops it now** are the Tensor Cores, 93 % of what they can do. The rest is the last wave, and the
+#   two ends of a launch.
+#
+# What idles when no loop does? SMs without a tile, SMs that store, and SMs that wait for their first
+# operands.
+
+# %%
+see.my_ladder()
+
+# %% [markdown]
+# ## Three questions about other kernels
 
 # %%
 see.quiz("last_per_cent")
 
 # %% [markdown]
 # ## The whole ladder
+#
+# From a thread that reads all by itself to this. Find the steps that you made. What stopped the kernel before
+# each?
 
 # %%
-see.fold(lambda: see.ladder(), first="Answer first, then open this.")
-
-# %% [markdown]
-# ## Recap
-#
-# You
-#
-# - counted waves, and found the sizes at which a GPU idles;
-# - made blocks stay, and saw that this alone is worth 1 %;
-# - hid the store behind the next products, which brought nothing at first;
-# - chose tiles by four numbers, right at all five sizes, three of which they had not seen;
-# - shared tiles along k, with a fence, a count, and nobody waiting;
-# - measured 93 % of the possible, and stopped trusting a single ratio;
-# - began a kernel of your own, and fused into it what no library could know that you need.
-#
-# The ladder ends here: from 0.5 TFLOPS to the speed of NVIDIA's own library, each rung with its reason.
+see.ladder()

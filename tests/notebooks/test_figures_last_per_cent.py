@@ -1,17 +1,80 @@
 """What the notebook on scheduling says in figures is what was recorded, or what its model computes."""
 
 import re
+from runpy import run_path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from numba import cuda
 
 from gemm_course import records
+from gemm_course.checks.kits import clear, give_back, multiply, order, roles_on_trial, store
 from gemm_course.checks.notebooks.last_per_cent.best_width import best_width
 from gemm_course.checks.notebooks.last_per_cent.last_wave import last_wave
-from gemm_course.model.schedule import OVERLAPPED, PER_TILE, SCHEDULES, STREAM_K, schedule
+from gemm_course.kernels.c07_stream_k_fp16 import STEP as best_width_steps
+from gemm_course.kernels.c07_stream_k_fp16 import steps_if_shared, steps_in_waves
+from gemm_course.model.schedule import (
+    FIRST,
+    OVERLAPPED,
+    PER_TILE,
+    PERSISTENT,
+    SCHEDULES,
+    STEP,
+    STORE,
+    STREAM_K,
+    WIDTHS,
+    schedule,
+)
 from gemm_course.profiles import recorded
 from gemm_course.widgets import _quiz
 from gemm_course.widgets._schedule import SIZES, draw
+from lockstep.intrinsics import mbarrier_wait
 from tests.notebooks.builder import ROOT, source_of
+
+IMPORTS = """from numba import cuda
+from numba.types import float16
+from gemm_course.checks.kits import clear, finish, give_back, queue, store
+from lockstep.intrinsics import mbarrier_wait"""
+
+
+def ring_roles(produce_anew: bool = False, consume_anew: bool = False) -> tuple[Any, Any]:
+    """Return the roles of ``ring_goes_on``, whose slot and parity may start again with each tile."""
+
+    @cuda.jit(device=True)
+    def produce(full, empty, As, Bs, A, B, tiles, tile_cols, steps, slots):
+        slot, parity = 0, 0
+        tile = cuda.blockIdx.x
+        while tile < tiles:
+            if produce_anew:
+                slot, parity = 0, 0
+            for step in range(steps):
+                mbarrier_wait(empty, slot, parity ^ 1)
+                order(full, slot, As, Bs, A, B, tile // tile_cols, tile % tile_cols, step)
+                slot += 1
+                if slot == slots:
+                    slot, parity = 0, parity ^ 1
+            tile += cuda.gridDim.x
+
+    @cuda.jit(device=True)
+    def consume(full, empty, As, Bs, C, acc, tiles, tile_cols, steps, slots):
+        slot, parity = 0, 0
+        tile = cuda.blockIdx.x
+        while tile < tiles:
+            if consume_anew:
+                slot, parity = 0, 0
+            clear(acc)
+            for _ in range(steps):
+                mbarrier_wait(full, slot, parity)
+                multiply(acc, slot, As, Bs)
+                give_back(empty, slot)
+                slot += 1
+                if slot == slots:
+                    slot, parity = 0, parity ^ 1
+            store(C, acc, tile // tile_cols, tile % tile_cols)
+            tile += cuda.gridDim.x
+
+    return produce, consume
 
 
 def on_one_line(text: str) -> str:
@@ -30,14 +93,10 @@ NOTES = on_one_line((ROOT / "gemm_course/kernels/NOTES.md").read_text("utf-8"))
 @pytest.mark.parametrize(
     "words",
     [
-        "| each further tile's products | 67,000 to 68,100 | 65,600 to 65,900 |",
-        "(Without writing anything: 65,550.)",
-        "| rounding a tile's results | 1,350 | 465 |",
-        "1,300 to 1,500 in which",
-        "32 boxes of 2 KB",
-        "boxes of 64 × 64, eight per tile",
-        "The same launch in clocks, 1.51 GHz",
         "| all | 282,600 | 273,000 |",
+        "A and B full of zeros | 271 | 58.9 % (cuBLAS 861)",
+        "cuBLAS alone reaches 757 to 779 TFLOPS",
+        "two thirds are at the two ends",
         "Sharing costs 24 µs, some 30 steps",
         "33 MB of parts",
         "| 2048³ | 0.942 | 0.709 | 0.666 |",
@@ -64,16 +123,32 @@ def test_nothing_is_computed_twice_or_left_out(kind):
         assert (run.tiles, run.waves, run.last) == last_wave.right(size, size, 128, 256)
 
 
+def test_the_opening(said):
+    now = schedule(3072, 256, PER_TILE)
+    assert f"{now.multiplying * now.clocks / 1000:.0f} instead of {now.clocks / 1000:.0f}" in said
+    assert f"the blue is {100 * now.multiplying:.0f} % of the picture" in said
+    idle = (132 - now.last) * (now.clocks - (FIRST + 48 * STEP + STORE) * 2)
+    assert idle / (132 * now.clocks) == pytest.approx(0.27, abs=0.005) and "A quarter is white" in said
+    assert f"{FIRST:,}".replace("40", "00") + " clocks in the picture" in said
+    stay = schedule(4096, 256, PERSISTENT).clocks / schedule(4096, 256, PER_TILE).clocks
+    assert f"The picture promises {100 * (1 - stay):.0f}:" in said
+    assert f"The picture's {100 * (1 - stay):.0f} % are a model's" in said
+
+
 def test_the_hunts(said):
     empty = {size: 1 - schedule(size, 256, PER_TILE).tiles / 132 / schedule(size, 256, PER_TILE).waves
-             for size in SIZES if size >= 3072}  # fmt: skip
-    assert max(empty, key=empty.get) == 3072 and f"{100 * empty[3072]:.0f} % of the places" in said
+             for size in SIZES if size >= 2048}  # fmt: skip
+    assert max(empty, key=empty.get) == 3072 and f"{100 * empty[3072]:.0f} % are empty" in said
+    assert sorted(empty, key=empty.get)[:2] == [3584, 7168] and "3584 and 7168 waste least, 1 %" in said
+    assert round(100 * empty[3584]) == round(100 * empty[7168]) == 1
+    width = {BN: schedule(3072, BN, PER_TILE).clocks for BN in WIDTHS}
+    assert min(width, key=width.get) == 192
     gains = {
         size: schedule(size, 256, STREAM_K).clocks / schedule(size, 256, OVERLAPPED).clocks for size in empty
     }
     assert [size for size in (3072, 4096, 5120, 6144) if gains[size] < 1] == [3072, 5120]
     assert [schedule(size, 256, STREAM_K).last for size in (3072, 5120)] == [24, 8]
-    assert "at which of 3072, 4096, 5120 and 6144" in said
+    assert "At which of 3072, 4096, 5120 and 6144" in said
     assert "3072 and 5120: 24 and 8 tiles are left" in said
 
 
@@ -92,49 +167,92 @@ def test_the_widths_as_measured(said):
     assert share["BN 256", 2048] == pytest.approx(share["BN 128", 2048], abs=0.005)
 
 
-def test_two_parts_cost_where_they_spill():
+def test_two_parts_cost_where_they_spill(said):
     asked = records.one_change().query('question == "parts of a tile\'s results"').set_index("change")
     share = asked.tflops / asked.cublas_tflops
     assert asked.local_bytes[asked.local_bytes > 0].to_dict() == {"2 parts": 256}
     assert share.drop("2 parts").between(0.98, 1.01).all() and share["2 parts"] < 0.965
+    assert "spills](glossary.md#spilling) 256 bytes per thread." in said
+    assert "Written in steps 0 and 8, not 0 and 2, two parts spill nothing" in said
+    swept = records.sweep().query("stage == 'overlapped_store'").set_index("tiles").tflops
+    sizes = "BM=128 BN=256 BK=64 WM=64 SLOTS={} GROUP=16 PARTS={} BLOCKS=132"
+    speeds = (swept[sizes.format(*each)] for each in ((4, 2), (4, 4), (3, 1)))
+    two, four, one = (f"{each:.0f}" for each in speeds)
+    assert f"Four parts have {four}, one has {one}, and two have {two}." in said
+    assert "SLOTS must be 3" in said
+    # What Cs takes beside the slots, of 48 KB each.
+    taken = records.sweep().query("stage == 'overlapped_store'").set_index("tiles").shared_bytes
+    rooms = [taken[sizes.format(slots, parts)] - slots * 49152 for slots, parts in ((3, 1), (4, 2), (4, 4))]
+    assert rooms[0] > 4 * 16384 - 2048 and rooms[1] - rooms[2] == 16384 and "Cs takes half the room" in said
 
 
-def test_what_persistent_saves_in_clocks(said):
-    clocks = {name: recorded(name).measured["clocks"] for name in ("warp_specialised", "persistent")}
-    saved = 100 * (1 - clocks["persistent"] / clocks["warp_specialised"])
-    assert f"the launch takes {saved:.1f} % fewer clocks" in said
+def test_the_trial_of_shared_tiles(said):
+    (row,) = re.findall(r"\| 5120³ \| ([^|]*) \| [^|]* \| ([^|]*) \| [^|]* \| \*\*(.*?)\*\* \|", NOTES)
+    before, shared, cut = row
+    assert f"had {before} of cuBLAS without sharing, and {shared} with it." in said
+    assert f"four narrow ones before, and it had {cut}.)" in said
 
 
-def test_shares_of_cublas(said):
+def test_clocks_against_time(said):
+    stages = "warp_specialised", "persistent", "staged_store", "overlapped_store"
+    assert ", ".join(f'"{stage}"' for stage in stages) in said
+    measured = [recorded(stage, None).measured for stage in stages]
+    mhz = [1000 * each["clocks"] / each["nanoseconds"] for each in measured]
+    assert "{:,.0f}, {:,.0f}, {:,.0f} and {:,.0f} MHz".format(*mhz) in said
+
+    def falls(name: str, to: int) -> str:
+        return f"{100 * (1 - measured[to][name] / measured[0][name]):.0f}"
+
+    assert f"the clocks fall by {falls('clocks', 3)} %, the time by {falls('nanoseconds', 3)}." in said
+    assert f"saves {falls('clocks', 1)} % of the clocks, but {falls('nanoseconds', 1)} % of the time" in said
+
+
+def test_how_far_it_is(said):
+    shares = 4 * 64 * 1024 / 273_000, 512 / (4 * 132)
+    product = shares[0] * shares[1]
+    assert "{:.2f} of the clocks, {:.2f} of the places, together {:.2f}".format(*shares, product) in said
+    assert f"**{100 * product:.0f} % of what the Tensor Cores can do.**" in said
+    assert "`overlapped_store` at 4096³ takes 273,000 clocks" in said
+
+
+def test_speeds(said):
     ladder = records.ladder().query("m == n == k")
-    share = ladder.set_index(["stage", "m"]).ratio_to_cublas
-    assert f"Measured: {share['persistent', 4096]:.3f}, from {share['warp_specialised', 4096]:.3f}" in said
-    assert f"from {0.867:.3f} to {share['stream_k', 3072]:.3f} of cuBLAS at 3072³" in said
-    assert f"The ladder's run, below, has {share['stream_k_fp16', 5120]:.3f}" in said
-    stages = "persistent", "staged_store", "overlapped_store"
-    tflops = ladder.query("m == 4096").set_index("stage").tflops[list(stages)]
-    assert "The ladder has {:.0f}, {:.0f} and {:.0f}".format(*tflops) in said
-    assert f"hiding it {100 * (tflops[stages[2]] / tflops[stages[1]] - 1):.1f} %" in said
-    fp16 = ladder.query("dtype == 'fp16' and m == 8192 and stage != 'wmma_fp16_acc'")
-    assert f"up to {fp16.cublas_tflops.max():.0f}, beside a fast one down to 642" in said
-    assert round(fp16.cublas_tflops.min()) == 642
-    assert round(100 * (fp16.cublas_tflops.max() / fp16.cublas_tflops.min() - 1)) == 13
-    assert f"correlation of {fp16.tflops.corr(fp16.cublas_tflops):.2f}" in said
-    slowest = fp16.sort_values("cublas_tflops").stage[:6]
-    assert set(slowest) == set(fp16.sort_values("tflops").stage[-6:])
+    cube = ladder.query("m == 4096").set_index("stage")
+    tflops = cube.tflops.round().astype(int)
+    share = round(100 * cube.ratio_to_cublas["warp_specialised"])
+    assert f"reached {tflops['warp_specialised']} TFLOPS on an H200, {share} % of cuBLAS" in said
+    assert f"reached {tflops['persistent']} TFLOPS, after {tflops['warp_specialised']}: 1 %" in said
+    more = 100 * (tflops["overlapped_store"] / tflops["persistent"] - 1)
+    assert f"{tflops['overlapped_store']}: {more:.0f} % more" in said
+    assert f"`staged_store`, {tflops['staged_store']}" in said
+    assert f"and it has {tflops['staged_store']} TFLOPS already" in said
+    cublas = cube.cublas_tflops["overlapped_store"]
+    assert f"**It reached** {tflops['overlapped_store']} TFLOPS" in said and f"cuBLAS at {cublas:.0f}" in said
+    small = ladder.query("m == 1024 and stage == 'stream_k_fp16'").milliseconds.item()
+    assert round(1000 * small) == 9 and "a launch takes 9 microseconds" in said
 
 
-def test_the_profiles_without_labels(said):
-    columns = [recorded(stage, None).measured for stage in ("overlapped_store", "persistent", "staged_store")]
-    for name, words in (("tensor_pipe", "Tensor Cores are busy"), ("l1_data", "shared memory is busy")):
-        busy = [f"{each[name] * each['clocks'] / each['active_clocks']:.0f} %" for each in columns]
-        assert f"| {words} | {' | '.join(busy)} |" in said
-    profile, products = columns[0], 4 * 64 * 1024 * 512 / 528
-    assert f"took {profile['clocks'] / 1000:.0f},000 clocks" in said
-    assert f"are {100 * products / profile['clocks']:.0f} % of these" in said
-    assert f"{100 * products / profile['active_clocks']:.0f} % of those in which an SM had work" in said
-    stored = [f"{each['global_store_sectors'] / 1e6:.1f}".replace("0.0", "0") for each in columns]
-    assert f"in millions | {' | '.join(stored)} |" in said
+def test_our_store_behind_the_next_products_is_right(tmp_path):
+    """The lines in the fold are the body of the function that the learner writes."""
+    source = source_of("last_per_cent")
+    (body,) = re.findall(r"# ```python\n(.*?)# ```", source, re.DOTALL)
+    shown = re.search(r"@cuda\.jit\(device=True\)\ndef consume_behind.*?float16\)\n", source, re.DOTALL)[0]
+    lines = (f"    {line.removeprefix('#').removeprefix(' ')}\n" for line in body.splitlines())
+    start = "    slot, parity = 0, 0\n    tile = cuda.blockIdx.x\n"
+    file = tmp_path / "behind.py"
+    file.write_text(f"{IMPORTS}\n\n\n{shown}{start}{''.join(lines)}", "utf-8")
+    behind = run_path(str(file))["consume_behind"]
+    for blocks, steps in ((1, 5), (2, 5), (3, 1)):
+        said = roles_on_trial(ring_roles()[0], behind, slots=4, steps=steps, blocks=blocks)
+        assert said == "right"
+
+
+@pytest.mark.parametrize("anew", [(False, True), (True, False), (True, True)])
+def test_a_ring_that_starts_again_passes_only_with_twice_the_slots(anew, said):
+    results = {n: roles_on_trial(*ring_roles(*anew), slots=4, steps=n) for n in range(1, 10)}
+    assert [n for n, result in results.items() if result == "right"] == [8]
+    assert "Only with 8, twice the slots" in said
+    assert roles_on_trial(*ring_roles(), slots=4, steps=5) == "right"
 
 
 def test_the_picture_says_what_it_shows():
@@ -143,3 +261,39 @@ def test_the_picture_says_what_it_shows():
     assert "a second launch" in alt
     assert "27\u00a0% of the places in waves are empty" in draw(PER_TILE, 256, 3072).alt
     assert "16 SMs are idle in the last wave" in draw(PER_TILE, 256, 4096).alt
+
+
+def test_what_the_side_trip_says_of_ten_shapes():
+    ten = [(size,) * 3 for size in (1024, 2048, 3072, 4096, 5120, 8192)]
+    ten += [(4096, 14336, 4096), (8192, 1024, 8192), (16384, 16384, 2048), (4096, 4096, 16384)]
+    ladder = records.ladder().query("stage == 'stream_k_fp16'").set_index(["m", "n", "k"]).loc[ten]
+    own = [records.parse_tiles(text)["BN"] for text in ladder.tiles]
+    other = [shape[0] for shape, width in zip(ten, own) if best_width.right(*shape[:2]) != width]
+    assert other == [5120, 8192]
+    shares = ladder.ratio_to_cublas
+    assert round(shares.prod() ** (1 / len(ten)), 2) == 1
+    assert [round(share, 2) for share in sorted(shares)[:3]] == [0.93, 0.96, 0.99]
+    assert list(shares.sort_values().index[:3]) == [(1024,) * 3, (2048,) * 3, (3072,) * 3]
+
+
+def test_where_the_stage_of_the_side_trip_shares():
+    told = on_one_line(source_of("ten_shapes"))
+    ladder = records.ladder().query("stage == 'stream_k_fp16' and m == n == k").set_index("m")
+    for size, shares in ((3072, False), (5120, True), (8192, True)):
+        chosen = SimpleNamespace(**records.parse_tiles(ladder.tiles[size]))
+        assert shares == (steps_if_shared(chosen, *[size] * 3) < steps_in_waves(chosen, *[size] * 3))
+        steps, (_, waves, _) = size // 64, last_wave.right(size, size, 128, 192)
+        tiles = -(-size // 128) * -(-size // 256)
+        shared = tiles // 132 * steps + tiles % 132 / 132 * steps + 30
+        narrow = waves * steps * best_width_steps[192]
+        assert f"| {size}³ | {narrow:,.0f} | {shared:,.0f} |" in told
+        assert shares == (shared < narrow)
+
+
+def test_what_the_side_trip_says_of_cublas_beside_stages():
+    halves = records.ladder().query("dtype == 'fp16' and m == n == k == 8192 and stage != 'wmma_fp16_acc'")
+    assert (halves.cublas_tflops.min().round(), halves.cublas_tflops.max().round()) == (642, 726)
+    assert round(halves.tflops.corr(halves.cublas_tflops), 2) == -0.93
+    assert list(halves.stage[halves.date != halves.date.mode().item()]) == ["wmma"]
+    fastest, lowest = halves.nlargest(6, "tflops"), halves.nsmallest(6, "cublas_tflops")
+    assert set(fastest.stage) == set(lowest.stage)

@@ -137,7 +137,7 @@ BEST_WIDTH = altered(
         "fewest_waves": ("fewest waves", (COST, "return -(-tiles // 132)")),
         "tiles_for_waves": ("counts tiles, not waves", (COST, "return tiles * STEP[BN]")),
         "rounded_down": ("rounded down", (COST, "return tiles // 132 * STEP[BN]")),
-        "shortest_step": ("whose step is shortest", (COST, "return STEP[BN]")),
+        "waves_times_width": ("always 64, the tile whose step", (COST, "return -(-tiles // 132) * BN")),
         "fullest": ("fullest last wave", (COST, "return -tiles / (-(-tiles // 132) * 132)")),
         "longest": ("not `max`", ("min(STEP", "max(STEP")),
         "square_tiles": ("Tiles are 128 rows high", ("-(-m // 128)", "-(-m // BN)")),
@@ -214,6 +214,10 @@ LAST_ARRIVAL = altered(
         ),
         "always_the_last_part": ("does not depend on the count", (LAST_ONE, "if part == parts - 1:")),
         "every_block_adds_up": ("the first one too", (LAST_ONE, "if True:")),
+        "one_thread_adds_up": (
+            "Only one thread of a tile's last block",
+            (LAST_ONE, "if before[0] == parts - 1 and x == 0 and y == 0:"),
+        ),
         "rows_and_columns_of_partials": (
             "row and column are swapped in `partials`",
             (STORE, "    partials[part, col, row] = acc\n"),
@@ -270,6 +274,14 @@ STREAM_K_PARTS = altered(
         "last_included": ("one past the part's last step", (PART, "parts.append((tile, first, end - 1))")),
         "how_many": ("not how many steps", (PART, "parts.append((tile, first, end - first))")),
         "first_tile_only": ("Only the first tile", ("while at < stop:", "if at < stop:")),
+        "two_tiles_only": (
+            "Only the first two tiles of a range are there. A range may span more: go on",
+            ("while at < stop:", "while at < stop and len(parts) < 2:"),
+        ),
+        "two_tiles_or_an_empty_part": (
+            "with parts that have no steps",
+            ("while at < stop:", "for _ in range(2):"),
+        ),
         "remainder_for_the_end": ("not at 0", (PART, "parts.append((tile, first, end % steps))")),
         "divided_by_tiles": ("is in tile `at // steps`", ("at // steps, at", "at // tiles, at")),
         "pairs": ("must be a triple", (PART, "parts.append((tile, first))")),
@@ -297,83 +309,10 @@ STREAM_K_PARTS |= returning(
     },
 )
 
-# ---- fused_epilogue ----------------------------------------------------------------------------------------
-
-COLUMN, EXTRA = "if col < n:\n            extra", "extra = bias[col]"
-STORED = "C[row0 + i, col] = max(acc[i] + extra, float32(0))"
-ROWS = "for i in range(TM):\n                if row0 + i < m:\n                    C"
-
-FUSED_EPILOGUE = altered(
-    "fused_epilogue",
-    {
-        "product_alone": ("Neither bias nor ReLU", (STORED, "C[row0 + i, col] = acc[i]")),
-        "relu_too_early": (
-            "ReLU comes too early",
-            (STORED, "C[row0 + i, col] = max(acc[i], float32(0)) + extra"),
-        ),
-        "relu_forgotten": ("ReLU is missing", (STORED, "C[row0 + i, col] = acc[i] + extra")),
-        "bias_forgotten": ("no bias is added", ("acc[i] + extra", "acc[i]")),
-        "smaller_one": ("clears the positive ones", ("= max(", "= min(")),
-        "absolute_value": ("lose their sign", (STORED, "C[row0 + i, col] = abs(acc[i] + extra)")),
-        "bias_subtracted": ("subtracted", ("acc[i] + extra", "acc[i] - extra")),
-        "bias_multiplied": ("multiplied", ("acc[i] + extra", "acc[i] * extra")),
-        "bias_in_every_step": (
-            "each step along k",
-            (
-                "                    acc[i] += A[row0 + i, p] * b",
-                "                    acc[i] += A[row0 + i, p] * b + (bias[col] if col < n else float32(0))",
-            ),
-            ("acc[i] + extra", "acc[i]"),
-        ),
-        "first_bias_for_all": ("bias of column 0", (EXTRA, "extra = bias[0]")),
-        "bias_of_the_thread": ("first block's columns", (EXTRA, "extra = bias[cuda.threadIdx.x]")),
-        "bias_of_the_row": (
-            "indexed by the row",
-            (EXTRA, "extra = bias[min(row0, n - 1)]"),
-            ("acc[i] + extra", "acc[i] + bias[min(row0 + i, n - 1)]"),
-        ),
-        "one_result_only": (
-            "loop over `i`",
-            (ROWS, "for i in range(1):\n                if row0 + i < m:\n                    C"),
-        ),
-        "rows_apart": (
-            "belongs in row `row0 + i`",
-            (
-                "row0 + i < m:\n                    C[row0 + i",
-                "row0 + i * TM < m:\n                    C[row0 + i * TM",
-            ),
-        ),
-        "positive_ones_only": (
-            "Only positive results are stored",
-            (STORED, "if acc[i] + extra > 0:\n                        C[row0 + i, col] = acc[i] + extra"),
-        ),
-        "column_not_guarded": (
-            "Columns from n on",
-            (COLUMN, "if True:\n            extra"),
-            (EXTRA, "extra = bias[min(col, n - 1)]"),
-        ),
-        "second_pass": (
-            "stored and read again",
-            (
-                STORED,
-                "C[row0 + i, col] = acc[i]\n                    "
-                "C[row0 + i, col] = max(C[row0 + i, col] + extra, float32(0))",
-            ),
-        ),
-        "stored_twice": (
-            "stored more than once",
-            (STORED, f"C[row0 + i, col] = acc[i]\n                    {STORED}"),
-        ),
-        "bias_read_again_and_again": ("again and again", ("acc[i] + extra", "acc[i] + bias[col]")),
-        "in_float64": ("float32(0)", ("acc[i] + extra, float32(0)", "np.float64(acc[i]) + extra, 0.0")),
-    },
-)
-
 WRONG = {
     "last_wave": LAST_WAVE,
     "ring_goes_on": RING_GOES_ON,
     "best_width": BEST_WIDTH,
     "last_arrival": LAST_ARRIVAL,
     "stream_k_parts": STREAM_K_PARTS,
-    "fused_epilogue": FUSED_EPILOGUE,
 }

@@ -7,10 +7,27 @@ from .document_v05 import document_v05
 from .fetch_frame import around
 from .rings_on_trial import RINGS
 from .spilling_strip import make_strip
-from .staying_blocks import clear, give_back, multiply, order, staying_blocks, store
+from .staying_blocks import (
+    clear,
+    finish,
+    give_back,
+    multiply,
+    order,
+    queue,
+    roles_on_trial,
+    staying_blocks,
+    store,
+)
 from .suspects import SUSPECTS, document_002
 from .swizzled_tiles import fetch_swizzled, place, store_accumulators
-from .two_roles import given_consumer, given_producer, late_consumer, patient_consumer, two_roles
+from .two_roles import (
+    given_consumer,
+    given_producer,
+    late_consumer,
+    later_consumer,
+    patient_consumer,
+    two_roles,
+)
 from .warp_parts import thread_tile_parts
 from .wmma_parts import wmma_parts
 
@@ -23,10 +40,12 @@ __all__ = [
     "document_002",
     "document_v05",
     "fetch_swizzled",
+    "finish",
     "give_back",
     "given_consumer",
     "given_producer",
     "late_consumer",
+    "later_consumer",
     "make_copies",
     "make_fetch",
     "make_strip",
@@ -34,6 +53,8 @@ __all__ = [
     "order",
     "patient_consumer",
     "place",
+    "queue",
+    "roles_on_trial",
     "staying_blocks",
     "store",
     "store_accumulators",

@@ -4,15 +4,20 @@ A tile of C has 64 by 64 elements, a step of k is 64 deep. A block has 160 threa
 producer in the fifth.
 """
 
+from typing import Any
+
+import numpy as np
 from numba import cuda, float32, uint64
 from numba.types import float16
 
+from lockstep import EmulatorError, emulate
 from lockstep.intrinsics import (
     carve,
     fence_async,
     mbarrier_arrive,
     mbarrier_expect,
     mbarrier_init,
+    tensor_map,
     tma_acquire,
     tma_load,
     unroll,
@@ -75,10 +80,22 @@ def clear(acc):
 @cuda.jit(device=True)
 def multiply(acc, slot, As, Bs):
     """Add the products of the boxes in a slot to acc, and wait until they are there."""
+    queue(acc, slot, As, Bs)
+    finish()
+
+
+@cuda.jit(device=True)
+def queue(acc, slot, As, Bs):
+    """Queue the products of the boxes in a slot, which are added to acc, and go on."""
     wgmma_fence()
     for p in unroll(range(0, 64, 16)):
         wgmma(64, acc, As, (slot, 0, p), Bs, (slot, p, 0))
     wgmma_commit()
+
+
+@cuda.jit(device=True)
+def finish():
+    """Wait until all products that are queued are there."""
     wgmma_wait(0)
 
 
@@ -96,3 +113,24 @@ def store(C, acc, tile_row, tile_col):
     row, col = tile_row * 64 + warp * 16 + lane // 4, tile_col * 64 + lane % 4 * 2
     for e in unroll(range(32)):
         C[row + e // 2 % 2 * 8, col + e // 4 * 8 + e % 2] = acc[e]
+
+
+def roles_on_trial(produce: Any, consume: Any, *, slots: int, steps: int, blocks: int = 1) -> str:
+    """Run two roles on three tiles with ``steps`` steps each, on the emulator, and say what came of it."""
+    rng = np.random.default_rng(steps)
+    A, B = (rng.uniform(-2, 2, shape).astype(np.float16) for shape in ((64, 64 * steps), (64 * steps, 192)))
+    C = np.full((64, 192), np.nan, np.float32)
+    maps = tensor_map(A, A.shape, (64, 64)), tensor_map(B, B.shape, (64, 64))
+    kernel = staying_blocks(slots, produce, consume)
+    shared_bytes = slots * 2 * 64 * 64 * 2
+    try:
+        errors = emulate(kernel, blocks, 160, 64 * steps, 3, 3, *maps, C, shared_bytes=shared_bytes).errors
+    except EmulatorError as error:
+        return "stands still" if "No warp of the block can continue" in str(error) else str(error)
+    # What was found may be chance on a GPU, and what was computed need not be wrong.
+    if errors:
+        return f"a fault: {errors[0].message}"
+    if np.isnan(C).any():
+        return "tiles are missing"
+    # The results may have been rounded to FP16.
+    return "right" if np.allclose(C, A.astype(float) @ B, rtol=2e-3, atol=5e-2) else "wrong numbers"

@@ -87,7 +87,11 @@ SLIPS = (
         "Tiles are 128 rows high, whatever their width: `m / 128` of them, rounded up, one below the other.",
         _least(lambda m, n, BN: -(-(-(-m // BN) * -(-n // BN)) // SMS) * STEP[BN]),
     ),
-    Slip("That is the tile whose step is shortest. How many waves of it are there?", lambda m, n: 64),
+    Slip(
+        "That is always 64, the tile whose step is shortest. How many waves of it are there, and how long "
+        "does each take? (A step of 64 columns takes 0.44 of one of 256, not a quarter.)",
+        lambda m, n: 64,
+    ),
     Slip(
         "That is always the widest. Where it leaves half of the SMs idle, narrower ones are faster.",
         lambda m, n: 256,

@@ -331,6 +331,11 @@ def _likely(trial: Trial, exact: np.ndarray) -> str:
         return "The last block's own part is missing from the sum."
     if parts > 1 and np.allclose(C - partials[-1], exact, rtol=1e-4, atol=1e-4):
         return "The last block's own part is added twice: it is in `acc` and in `partials`."
+    if trial.lanes("store", "C") == trial.after["done"].size:
+        return (
+            "Only one thread of a tile's last block adds up. Each thread has an element of its own: what one "
+            "thread finds in the count, all of the block must see, in `before[0]`."
+        )
     if np.isnan(C).any():
         return "Not all elements of C are stored, or they hold parts that were not there yet."
     return "Not all elements of C are right."

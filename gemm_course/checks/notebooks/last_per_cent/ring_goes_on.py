@@ -29,9 +29,9 @@ CASES = (
 
 
 @exercise(
-    start="turn each role into a loop: `tile = cuda.blockIdx.x`, `while tile < tiles:`, and `tile += "
-    "cuda.gridDim.x` at its end.",
+    start="write the loop over this block's tiles around the steps, in both roles.",
     hints=(
+        "The loop: `tile = cuda.blockIdx.x`, `while tile < tiles:`, and `tile += cuda.gridDim.x` at its end.",
         "Tiles are numbered row by row: tile t is in row `t // tile_cols` and in column `t % tile_cols`.",
         "Which lines of a role belong to a tile, and which to the whole block? A tile begins with its steps, "
         "and in `consume` with `clear(acc)`. The ring was there before.",

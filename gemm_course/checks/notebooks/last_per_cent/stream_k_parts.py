@@ -81,6 +81,10 @@ def _first_part(block, blocks, tiles, steps):
     return [(at // steps, at % steps, min(steps, at % steps + stop - at))]
 
 
+def _two_tiles(block, blocks, tiles, steps):
+    return _right(block, blocks, tiles, steps)[:2]
+
+
 def _divided_by_tiles(block, blocks, tiles, steps):
     right = _right(block, blocks, tiles, steps)
     return [((tile * steps + first) // tiles, first, stop) for tile, first, stop in right]
@@ -141,6 +145,10 @@ SLIPS = (
         _first_part,
     ),
     Slip(
+        "Only the first two tiles of a range are there. A range may span more: go on while steps are left.",
+        _two_tiles,
+    ),
+    Slip(
         "A part that ends where its tile ends stops at `steps`, not at 0: no remainder for `stop`.",
         lambda *case: [(tile, first, stop % case[3]) for tile, first, stop in _right(*case)],
     ),
@@ -158,6 +166,12 @@ def _what_is_wrong(cases: Sequence[tuple], answers: Sequence) -> str:
     ):
         return "There is a part without steps: where `first` would be `stop`, nothing is left to compute."
     given = dict(zip(cases, answers))
+    whole = [[part for part in parts if part[1] < part[2]] for parts in answers]
+    if whole == [_two_tiles(*case) for case in cases]:
+        return (
+            "Only the first two tiles of a range are there, with parts that have no steps. A range may span "
+            "more tiles: go on `while at < stop`."
+        )
     if all(sorted(parts) == _right(*case) for case, parts in zip(cases, answers)):
         return "The parts are right, but not in order: return them as they follow in the row of steps."
     for blocks, tiles, steps in (each for each in SITUATIONS if each[0] <= MOST):
