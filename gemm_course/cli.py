@@ -213,6 +213,21 @@ def check(
     raise typer.Exit(0 if check(file, tiles) else 1)
 
 
+@app.command()
+def card(
+    file: Annotated[str, typer.Argument(help="a file of `gemm-course new`, such as mine.py")],
+    tiles: Annotated[str, typer.Option(help="Tiles to change, as in 'BM=64 BN=64'.")] = "",
+    save: Annotated[
+        Path | None,
+        typer.Option(help="the picture's file, .svg or .png; NAME.svg by default", show_default=False),
+    ] = None,
+) -> None:
+    """Show others a kernel of your own: a picture, and a line of text to paste; measured on a GPU."""
+    from gemm_course.commands.own_kernel import card
+
+    card(file, tiles, save)
+
+
 @app.command(name="compile")
 def show_machine_code(
     stages: Annotated[

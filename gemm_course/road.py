@@ -71,7 +71,7 @@ ROAD = (
     Notebook("mma_sync", ("accumulator_owner", "by_hand", "swizzle", "ring_and_swizzle", "product_clocks")),
     Notebook("hopper", ("parities", "expected_bytes", "producer", "consumer")),
     Notebook("last_per_cent", ("last_wave", "ring_goes_on", "best_width", "last_arrival", "stream_k_parts")),
-    Notebook("own_kernel", ("fused_epilogue",)),
+    Notebook("own_kernel", ("fused_epilogue", "raised_roof")),
 )
 SIDE_TRIPS = (
     Notebook("roofline", ("roof",), beside="welcome"),

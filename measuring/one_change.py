@@ -90,6 +90,23 @@ def _padded(by: int) -> dict[str, str]:
     }
 
 
+# What raises the roof of issue slots in the exercise on a kernel of one's own.
+_BEGUN = {"BM": 128, "BN": 128, "BK": 32, "TM": 16, "TN": 4}
+_TALL = {"BM": 128, "BN": 128, "BK": 16, "TM": 16, "TN": 8}
+_FOURS_OF_B = {
+    "import u32, unroll": "import load4, store4, u32, unroll",
+    "THREADS // BK, THREADS // BN  #": "THREADS // BK, THREADS // (BN // 4)  #",
+    "        tid = u32(": (
+        "        zeros = (float32(0), float32(0), float32(0), float32(0))\n        tid = u32("
+    ),
+    "r, c = i + tid // BN, tid % BN\n": "r, c = i + tid // (BN // 4), tid % (BN // 4) * 4\n",
+    "Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)": (
+        "store4(Bs, (r, c), load4(B, (k0 + r, col0 + c)) if k0 + r < k and col0 + c < n else zeros)"
+    ),
+    "blocks=columns_by_rows,\n": "blocks=columns_by_rows,\n    alignment=16,\n",
+}
+
+
 Case = tuple[Stage, str, dict[str, int]]  # the stage, what is different in it, tiles
 
 
@@ -142,6 +159,17 @@ def questions() -> Iterator[tuple[str, int, list[Case]]]:
             ),
             (plain, "as before, and indices of 64 bits", _SQUARE),
             (uncapped, "as before, and no cap on registers", _SQUARE),
+        ],
+    )
+    fours = changed(a06_thread_tiled_2d, "thread_tiled_2d", _FOURS_OF_B)
+    yield (
+        "raise the roof",
+        4096,
+        [
+            (LADDER["thread_tiled_2d"], "none", _BEGUN),
+            (LADDER["thread_tiled_2d"], "16 × 8 results", _TALL),
+            (fours, "fours of B", _BEGUN),
+            (fours, "16 × 8 results, and fours of B", _TALL),
         ],
     )
     yield (

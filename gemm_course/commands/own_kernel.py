@@ -30,6 +30,19 @@ def check(file: str, tiles: str) -> bool:
     return found.ok
 
 
+def card(file: str, tiles: str, save: Path | None) -> None:
+    """Save the card of a learner's stage, and print its line of text. Raise CourseError."""
+    from gemm_course.widgets._card import card_of
+
+    mine = read_own(file)
+    where = save or Path(f"{mine.name}.svg")
+    try:
+        made = card_of(mine, tiles=parse_tiles(tiles), save=where)
+    except ValueError as reason:
+        raise CourseError(str(reason)) from None
+    print(f"{made.line}\n\nThe picture is in {where.resolve()}.")
+
+
 def is_file(name: str) -> bool:
     """Tell whether a name on the command line names a file, not a stage of the ladder."""
     return name.endswith(".py")

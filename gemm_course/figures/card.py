@@ -11,7 +11,7 @@ from gemm_course.figures.rows import paragraph
 from gemm_course.figures.svg import Drawing, wrap
 
 _NAMES, _BARS, _BARS_END = 168.0, 176.0, 480.0
-_FACT, _OWN, _OTHER = 8.0, 250.0, 410.0
+_FACT, _OWN, _OTHER = 8.0, 262.0, 414.0
 _ROW, _LINE = 20.0, 17.0
 
 
@@ -34,16 +34,35 @@ class Fact:
     how: str
 
 
+@dataclass(frozen=True)
+class Roof:
+    """The TFLOPS that the card's kernel cannot exceed on a GPU, and the part of it that they belong to."""
+
+    tflops: float
+    part: str
+    gpu: str
+
+
 def card(
-    title: str, speeds: Sequence[Speed], facts: Sequence[Fact], names: tuple[str, str], notes: Sequence[str]
+    title: str,
+    speeds: Sequence[Speed],
+    roof: Roof,
+    facts: Sequence[Fact],
+    names: tuple[str, str],
+    notes: Sequence[str],
 ) -> Picture:
-    """Draw speeds as bars from zero, then facts in two columns. ``names`` names the two kernels."""
+    """Draw speeds as bars from zero, a roof as a mark, then facts in two columns.
+
+    ``names`` names the two kernels.
+    """
     drawing = Drawing(title, title_lines=2)
     y = drawing.top + 4
-    highest = max([speed.tflops or 0 for speed in speeds] + [1e-9])
+    fastest = max([speed.tflops or 0 for speed in speeds] + [1e-9])
+    # A roof far above all speeds would make stumps of them: its mark then stands at the edge.
+    highest = max(fastest, min(roof.tflops, 1.25 * fastest))
     for speed in speeds:
         y = _bar(drawing, speed, highest, y)
-    y += 14
+    y = _mark(drawing, roof, highest, y) + 14
     for x, words in ((_OWN, names[0]), (_OTHER, names[1])):
         drawing.text(x, y + 14, words, bold=True)
     y += 22
@@ -53,8 +72,9 @@ def card(
         y = paragraph(drawing, note, y + 6)
     bars = "; ".join(f"{speed.label} {_value(speed)}" for speed in speeds)
     told = "; ".join(f"{fact.what}: {fact.own}, and {fact.other} ({fact.how})" for fact in facts)
+    limit = f"The lowest roof of {names[0]}: {roof.tflops:.3g} on an {roof.gpu}, by its {roof.part}."
     return drawing.picture(
-        f"TFLOPS: {bars}. Of {names[0]}, and of {names[1]} beside it: {told}. {' '.join(notes)}"
+        f"TFLOPS: {bars}. {limit} Of {names[0]}, and of {names[1]} beside it: {told}. {' '.join(notes)}"
     )
 
 
@@ -71,6 +91,17 @@ def _bar(drawing: Drawing, speed: Speed, highest: float, y: float) -> float:
         fill, line = (colours.NOW, 2) if speed.own else (colours.OTHER, 0.8)
         drawing.rect(_BARS, y + 2, max(wide, 1), _ROW - 6, fill, stroke=colours.INK, line=line)
     drawing.text(_BARS + wide + 6, y + 14, _value(speed), bold=speed.own)
+    return y + _ROW
+
+
+def _mark(drawing: Drawing, roof: Roof, highest: float, y: float) -> float:
+    """Mark a roof in a row of its own. It is no speed, so it gets no bar."""
+    x = _BARS + min(1.0, roof.tflops / highest) * (_BARS_END - _BARS)
+    drawing.text(_NAMES, y + 14, f"its roof, {roof.gpu}", anchor="end", fill=colours.QUIET)
+    drawing.line(_BARS, y + _ROW / 2, x, y + _ROW / 2, stroke=colours.QUIET, width=1, dash="2 4")
+    drawing.line(x, y + 2, x, y + _ROW - 4, stroke=colours.INK, width=3)
+    beyond = " →" if roof.tflops > highest else ""
+    drawing.text(x + 6, y + 14, f"{roof.tflops:.3g}{beyond}", bold=True)
     return y + _ROW
 
 

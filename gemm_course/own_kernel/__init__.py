@@ -22,7 +22,7 @@ from gemm_course.own_kernel.calling import multiplied
 from gemm_course.own_kernel.checking import Checked, checked
 from gemm_course.own_kernel.writing import write_new
 
-__all__ = ["Checked", "Mine", "OwnKernelError", "own"]
+__all__ = ["Checked", "Mine", "OwnKernelError", "own", "own_with"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,6 +88,22 @@ def own(file: str | Path, *, otherwise: str | None = None) -> Mine:
     if mine.name in LADDER:
         raise OwnKernelError(f"{mine.name} is a stage of the ladder: give the file another name.")
     return mine
+
+
+def own_with(start: str, *changes: tuple[str, str], name: str = "mine") -> Mine:
+    """Return the stage that a new file would hold, begun as ``start`` and changed.
+
+    No file of yours is touched. Each change is (old text, new text), and the old text must occur once. Raise
+    OwnKernelError if it does not, or if the result is no stage.
+    """
+    path = write_new(name, Path(_until_the_end().name), start)
+    text = path.read_text(encoding="utf-8")
+    for old, new in changes:
+        if text.count(old) != 1:
+            raise OwnKernelError(f"{path.name} has {text.count(old)} times, not once: {old!r}")
+        text = text.replace(old, new)
+    path.write_text(text, encoding="utf-8")
+    return own(path)
 
 
 def _until_the_end() -> tempfile.TemporaryDirectory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,17 +14,19 @@ from gemm_course.device.buffers import leading_dimension, padded
 from gemm_course.kernels import IllegalTiles, tiles_text
 from gemm_course.kernels.parts.block_tile import tile_of
 from gemm_course.kernels.parts.own import OwnKernelError, OwnStage, in_file
-from lockstep import ArgumentError, EmulatorError, RefusedLine, Report, emulate
+from lockstep import ArgumentError, EmulatorError, RefusedLine, Report, emulate, intrinsics
 
 # Each scaling is (alpha, beta).
 SCALINGS = ((1.0, 0.0), (1.25, -0.5))
-ROW_BYTES = 64
 ALLOWED = {("float32", "float32"): 1e-6, ("float16", "float32"): 5e-4, ("float16", "float16"): 3e-3}
 # At most this many problems of one case are reported.
 MOST = 5
 STANDARD = ("m", "n", "k", "alpha", "A", "B", "beta", "C")
 # A loop that runs this many iterations more than C has elements counts as endless.
 ITERATIONS = 10_000
+_MISSING = re.compile(r"name '?(\w+)'? is not defined")
+_IMPORTS = {"np": "import numpy as np", "math": "import math"}
+_NUMBAS = ("cuda", "float16", "float32", "float64", "int32", "int64", "uint32", "uint64")
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,8 @@ def checked(
                     )
                 passed.append(case)
     except (IllegalTiles, OwnKernelError, ValueError) as error:
-        return Checked(stage.name, tiles_text(tiles or stage.tiles), tuple(passed), (str(error),), ())
+        said = (_with_import(str(error)),)
+        return Checked(stage.name, tiles_text(tiles or stage.tiles), tuple(passed), said, ())
     return Checked(stage.name, tiles_text(chosen), tuple(passed), (), tuple(advice))
 
 
@@ -100,6 +104,13 @@ def _require_order(stage: OwnStage, tiles: Mapping[str, int]) -> None:
             f"{stage.file.name}: the kernel takes ({', '.join(names)}), but it is called with "
             f"({', '.join((*STANDARD, *stage.extras))}), in this order"
         )
+    after = tuple(names[len(STANDARD) :])
+    if tuple(names[: len(STANDARD)]) == STANDARD and after != tuple(stage.extras):
+        if len(after) == len(stage.extras):
+            raise OwnKernelError(
+                f"{stage.file.name}: after C the kernel takes {', '.join(after)}, but STAGE's extras name "
+                f"{', '.join(stage.extras)}: give both the same names, in the same order"
+            )
 
 
 def odd_shapes(stage: OwnStage, tiles: Mapping[str, int]) -> list[tuple[int, int, int]]:
@@ -125,7 +136,9 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
         right = stage.finished(product, *(extra.astype(np.float64) for extra in extras))
     except Exception as error:  # whatever the learner's epilogue raises
         given = ", ".join(f"{name} {np.shape(extra)}" for name, extra in zip(stage.extras, extras))
-        return [f"the epilogue of {in_file(stage.file, error)}. It was given C {(m, n)}, {given}"], []
+        said = _with_import(in_file(stage.file, error))
+        shapes = f", as STAGE's extras say, {dict(stage.extras)}" if stage.extras else ""
+        return [f"the epilogue of {said}. It was given C {(m, n)}, {given}{shapes}"], []
     if np.shape(right) != (m, n):
         return [f"epilogue returns {np.shape(right)}, not C's shape, {(m, n)}"], []
     if beta == 0:
@@ -135,7 +148,8 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
     try:
         report = _emulated(stage, tiles, standard)
     except RefusedLine as error:
-        return [f"{error.filename.rpartition('/')[2]}, line {error.line}: {error.sentence}"], []
+        said = _with_import(error.sentence)
+        return [f"{error.filename.rpartition('/')[2]}, line {error.line}: {said}"], []
     except ArgumentError as error:
         return [f"{error}{_beside_c(stage, tiles)}"], []
     except EmulatorError as error:
@@ -146,7 +160,7 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
         )
         return [f"{error}{geometry}"], []
     except Exception as error:  # The learner's geometry or arguments may raise anything.
-        return [in_file(stage.file, error)], []
+        return [_with_import(in_file(stage.file, error))], []
     problems = [str(one) for one in report.findings if one.severity == "error"]
     advice = [str(one) for one in report.findings if one.severity != "error"]
     if not np.isnan(c[:, n:]).all():
@@ -161,6 +175,23 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
     if problems and stage.extras and stage.epilogue is None:
         problems.append("STAGE has extras and no epilogue, so C was compared with the product alone")
     return problems, advice
+
+
+def _with_import(said: str) -> str:
+    """Return a sentence, and if it is about a missing name that can be imported, the line that imports it."""
+    found = _MISSING.search(said)
+    if found is None:
+        return said
+    name = found[1]
+    if name in _IMPORTS:
+        line = _IMPORTS[name]
+    elif hasattr(intrinsics, name):
+        line = f"from lockstep.intrinsics import {name}"
+    elif name in _NUMBAS:
+        line = f"from numba import {name}"
+    else:
+        return said
+    return f"{said.partition('; did you mean')[0]}: put `{line}` at the top of the file"
 
 
 def _beside_c(stage: OwnStage, tiles) -> str:
@@ -186,9 +217,13 @@ def _emulated(stage: OwnStage, tiles, standard) -> Report:
 
 
 def _row_length(matrix: np.ndarray, stage: OwnStage) -> int:
-    """Return the length of a padded row. Every matrix gets some padding."""
-    row_bytes = max(ROW_BYTES, stage.alignment)
-    return leading_dimension(matrix.shape[1] + 1, row_bytes, matrix.itemsize)
+    """Return the length of a padded row. Every matrix gets some padding.
+
+    Rows begin at odd multiples of what STAGE promises, so that an access which needs more is misaligned.
+    """
+    step = max(1, stage.alignment // matrix.itemsize)
+    length = leading_dimension(matrix.shape[1] + 1, stage.alignment, matrix.itemsize)
+    return length if length // step % 2 else length + step
 
 
 def _stores(report: Report) -> str:

@@ -13,6 +13,8 @@ from gemm_course.kernels import LADDER, Stage
 from gemm_course.kernels.parts.own import OwnKernelError
 
 USUAL = "thread_tiled_2d"
+# Modules that people install later, and that must then be found.
+OTHERS = {"cupy", "jax", "tensorflow", "torch", "triton"}
 HEAD = """\
 # A kernel of your own. It began as the ladder's {start}: everything in it may be changed.
 #
@@ -28,6 +30,7 @@ HEAD = """\
 #
 #   python3 course.py check {file}       odd shapes, padding full of NaN, races; needs no GPU
 #   python3 course.py compile {file}     registers and machine code; needs no GPU
+#   python3 course.py card {file}        a picture and a line of text, to show others
 #   python3 course.py bench {file}       on your GPU, beside cuBLAS
 #   python3 course.py profile {file}     on your GPU, with Nsight Compute
 #
@@ -66,8 +69,10 @@ def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
 
 
 def _is_somebodys(name: str) -> bool:
-    """Tell whether Python or an installed package has a module of this name."""
-    return name in sys.stdlib_module_names or importlib.machinery.PathFinder.find_spec(name) is not None
+    """Tell whether Python or a package has a module of this name."""
+    return (
+        name in sys.stdlib_module_names | OTHERS or importlib.machinery.PathFinder.find_spec(name) is not None
+    )
 
 
 def _text(stage: Stage, name: str, file: str) -> str:

@@ -20,7 +20,7 @@ def mine(tmp_path):
     [
         ((), True, "mine with BM=128 BN=128 BK=32 TM=16 TN=4: right in 10 cases"),
         (TILES, True, "mine with BM=128 BN=64 BK=16 TM=8 TN=8: right in 10 cases"),
-        (BUG, False, "line 65: Thread"),
+        (BUG, False, "line 66: Thread"),
         (EPILOGUE, True, "right in 10 cases"),
     ],
     ids=["as written", "tiles", "a bug", "a fused epilogue"],

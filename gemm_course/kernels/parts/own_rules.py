@@ -23,8 +23,13 @@ def broken_rules(stage: Stage) -> Iterator[str]:
         _are_sizes(offer) for offer in stage.options.values()
     ):
         yield f'options must be what the sliders offer, as in {{"BM": (32, 64)}}, not {stage.options!r}'
+    if not _is_size(stage.alignment) or stage.alignment < 4 or stage.alignment & (stage.alignment - 1):
+        yield f"alignment must be a number of bytes such as 4, 8 or 16, not {stage.alignment!r}"
     yield from _of_build(stage)
     yield from _of_the_launch(stage)
+    if unusable := list(_of_the_extras(stage)):
+        yield from unusable
+        return
     yield from _of_the_epilogue(stage)
 
 
@@ -72,6 +77,19 @@ def _of_the_launch(stage: Stage) -> Iterator[str]:
             f"requirements must give pairs (does it hold, the rule), as in "
             f'[(t.BM % 8 == 0, "BM must be a multiple of 8")]: {type(error).__name__}: {error}'
         )
+
+
+def _of_the_extras(stage: Stage) -> Iterator[str]:
+    """Yield a sentence if the extras are no names with shapes of the letters m and n."""
+    if not isinstance(stage.extras, Mapping):
+        yield f'extras must be shapes by their names, as in {{"bias": "n"}}, not {stage.extras!r}'
+        return
+    for name, shape in stage.extras.items():
+        if not isinstance(shape, str) or not shape or set(shape) - {"m", "n"}:
+            yield (
+                f"the extras' shape of {name} must be made of the letters m and n, such as "
+                f'{{"{name}": "n"}} for an element per column of C, not {shape!r}'
+            )
 
 
 def _of_the_epilogue(stage: Stage) -> Iterator[str]:
