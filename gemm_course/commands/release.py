@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 
-from gemm_course import places
+from gemm_course import places, road
 from gemm_course.commands.copying import brought
 from gemm_course.commands.errors import CourseError
 from gemm_course.grading.assignments import assignment_of, without_solutions
@@ -103,17 +103,17 @@ def release_course(folder: Path, solutions: bool) -> None:
 
 
 def release_assignments(folder: Path) -> list[str]:
-    """Write a course for nbgrader into a new folder: an assignment per notebook, a point per exercise.
+    """Write a course for nbgrader into a new folder: one per notebook with exercises, a point for each.
 
     The learner writes into the exercise's cell, and its check is in a locked cell below it. There are no
     solutions. Return the assignments' names. Raise CourseError if the folder is not empty.
     """
     _begin(folder)
     (folder / "nbgrader_config.py").write_text(CONFIG, "utf-8")
-    made = []
+    made, without = [], {each.name for each in road.NOTEBOOKS if not each.exercises}
     for name, file in brought():
-        if "/" not in name and name.endswith(".ipynb"):
-            assignment = Path(name).stem
+        assignment = Path(name).stem
+        if "/" not in name and name.endswith(".ipynb") and assignment not in without:
             notebook = assignment_of(nbformat.read(file, 4))
             place = folder / "source" / assignment
             place.mkdir(parents=True)

@@ -127,7 +127,7 @@ def summary(numbers: Mapping[str, str], done: Mapping[str, str]) -> Progress:
     return Progress(
         [_of_the_course(notebook, done) for notebook in road.ROAD],
         [_own(chapter, own, done) for chapter in sorted({number[:2] for number in own.values()})],
-        [_of_the_course(notebook, done) for notebook in road.SIDE_TRIPS],
+        [_of_the_course(notebook, done) for notebook in road.SIDE_TRIPS if notebook.exercises],
     )
 
 
