@@ -11,8 +11,6 @@ from tests.notebooks.builder import builder
 pytestmark = [pytest.mark.browser, pytest.mark.full(reason="other JupyterLabs in Chromium")]
 TOPIC = "thread_tiles_2d"
 NAME = road.notebook(TOPIC).name
-REWRITTEN = road.ROAD[: road.ROAD.index(road.notebook("warp_tiles")) + 1]
-ALL = (*REWRITTEN, *road.SIDE_TRIPS)
 CELLS = (
     "from gemm_course import widgets as see\nsee.fold({'answer': 42})",
     "see.fold('Look at the warps.', lambda: see.block(), first='Think first.')",
@@ -24,7 +22,7 @@ FOLDS = ".jp-OutputArea details:has(> .gemm-part), .jp-OutputArea details:has(.g
 def folder(tmp_path_factory):
     """The notebooks from their sources, which nobody has run, and a small one."""
     folder = tmp_path_factory.mktemp("folds")
-    for notebook in ALL:
+    for notebook in road.NOTEBOOKS:
         nbformat.write(builder.whole(notebook.topic, "learner"), folder / f"{notebook.name}.ipynb")
     small = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in CELLS], metadata=builder.METADATA)
     nbformat.write(small, folder / "small.ipynb")
@@ -67,7 +65,7 @@ def written_folds(topic: str) -> int:
     return sum("see.fold(" in cell.source for cell in builder.whole(topic, "learner").cells)
 
 
-@pytest.mark.parametrize("topic", [notebook.topic for notebook in ALL])
+@pytest.mark.parametrize("topic", [notebook.topic for notebook in road.NOTEBOOKS])
 def test_no_answer_is_in_sight_when_the_whole_notebook_is_run(lab, topic):
     with lab.open(f"{road.notebook(topic).name}.ipynb") as notebook:
         notebook.run_all()

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from gemm_course import road
-from tests.browser.exercises import TYPED
 from tests.browser.lab import Explorer, Notebook, Range
+from tests.checks.test_wrong_solutions import WRONG
+from tests.wrong_solutions.altering import solution
 
 pytestmark = pytest.mark.browser
 
@@ -115,10 +116,12 @@ def _all_are_drawn(notebook: Notebook, pictures: int) -> None:
 
 
 def _answer(notebook: Notebook, name: str) -> None:
-    """A wrong solution is refused and a right one passes."""
-    exercise, wrong, right = TYPED[name.partition("_")[2]]
-    refused = notebook.replace_cell(exercise, wrong)
-    passed = notebook.replace_cell(exercise, right)
-    assert "not yet" in refused.lower()
-    assert "passed" in passed.lower()
+    """A wrong solution of the first exercise is refused and the right one passes."""
+    exercises = road.notebook(name.partition("_")[2]).exercises
+    for exercise in exercises[:1]:
+        wrong = next(iter(WRONG[exercise].values()))
+        refused = notebook.replace_cell(f"ex-{exercise}", wrong.cell)
+        passed = notebook.replace_cell(f"ex-{exercise}", solution(exercise))
+        assert "not yet" in refused.lower()
+        assert "passed" in passed.lower()
     assert notebook.errors() == []
