@@ -317,7 +317,7 @@ see.fold(lambda: see.limits(("naive_coalesced", {"BM": 32, "BN": 32})))
 # None of these. 2 × 128 makes as many wavefronts and runs the same instructions in less time, and L2 is
 # busy in 8 % of the clocks. What is left is waiting. A load takes its time even where nobody stands in
 # line. Until its float is there, the warp has nothing to multiply. (2 × 128 waits 59 % of a warp's time
-# instead of 68. Why it waits less, is open.) So a busy part need not be the one that is waited for, as in
+# instead of 68.) So a busy part need not be the one that is waited for, as in
 # 16 × 16.
 #
 # (The picture's 5.04 TFLOPS are of a launch under the profiler, alone and a little slower.)

@@ -167,7 +167,7 @@ def test_the_four_forms_of_06(learners_kernel):
     assert f"take 8 · 16 · {reads} = {8 * 16 * reads:,} in all four forms" in said
     scatter = 320 - 128
     before, after = 8 * 16 * reads + 128, 8 * 16 * reads + 128 + scatter
-    assert f"the scatter adds {scatter} to the {before:,} of a block's tile" in said
+    assert f"the scatter adds {scatter} to the {before:,} wavefronts of a block's tile" in said
     assert f"72 % · 38 / 33 · {after:,} / {before:,} = {72 * 38.1 / 32.9 * after / before:.0f} %" in said
     rows = forms_measured()
     alone = [f"{float(rows[name]['tflops']):.0f}" for name in ("FOURS only", "TRANSPOSED only")]
