@@ -182,6 +182,14 @@ RING = altered(
             "does not commit each tile by itself",
             (PROLOGUE_COMMIT, PROLOGUE_COMMIT[4:]),
         ),
+        "threads_outside_do_not_copy": (
+            "Threads outside C do not copy",
+            (
+                FETCH,
+                "            if row < m and col < n:\n" + FETCH.replace("            ", "                "),
+            ),
+        ),
+        "places_for_tiles": ("counts the places", ("range((k + 15) // 16)", "range(0, k, 16)")),
         "threads_outside_return": (
             "Threads outside C return early",
             (PROLOGUE, "        if row >= m or col >= n:\n            return\n" + PROLOGUE),
@@ -255,6 +263,18 @@ NOT_LAST = READ.replace("                ", "                if p < BK - 1:\n   
 AHEAD = altered(
     "reads_ahead",
     {
+        "waits_in_step_0": (
+            "stand in step 0",
+            (
+                "                slot = t % SLOTS\n                if p == BK - 1:\n",
+                "                slot = t % SLOTS\n                if p == 0:\n",
+            ),
+            (
+                "                    slot = (t + 1) % SLOTS\n",
+                "                if p == BK - 1:\n                    slot = (t + 1) % SLOTS\n",
+            ),
+        ),
+        "places_for_tiles": ("counts the places", ("range((k + BK - 1) // BK)", "range(0, k, BK)")),
         "barrier_at_the_top": (
             "step 0 of each tile is read and multiplied at once",
             (FIRST, ""),

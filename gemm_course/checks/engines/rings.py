@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Call, Part, Refused
+from gemm_course.checks.core import Call, Loop, Part, Refused
 
 from .trial import Trial, try_kernel
 
@@ -16,6 +16,10 @@ T = 16
 # One addition in float32 is off by no more than this part of its result.
 FROM_FLOAT32 = 6e-8
 COPIES = ("fetch", "cp_async4", "cp_async16")
+PLACES_FOR_TILES = (
+    "Your loop counts the places at which tiles begin. `fetch` and the slots take a tile's number: 0, 1, 2 "
+    "and so on."
+)
 
 
 @dataclass(kw_only=True)
@@ -107,6 +111,13 @@ class TileLoop:
     def _waits(self) -> list[Call]:
         return [call for call in self.loop.calls("cp_async_wait") if call.args]
 
+    @property
+    def steps_by_places(self) -> bool:
+        """Tell whether the loop counts by places along k, as in `range(0, k, 16)`, and not by tiles."""
+        return isinstance(self.loop, Loop) and any(
+            len(each.args) == 3 for each in self.loop.over.calls("range")
+        )
+
     def end_of(self, line: int) -> int:
         """Return the last line of the inner loop that this line stands in, or the line itself."""
         inner = (loop.lines for loop in self.loop.loops if loop != self.loop)
@@ -165,4 +176,6 @@ def refuse_wrong_numbers(trial: RingTrial, ahead: int = 1) -> None:
             raise Refused(message, trial.where)
     if trial.tiles > 1 and trial.close(trial.product(slice(T)) * trial.tiles).all():
         raise Refused("The first tile was multiplied over and over: no other one was fetched.", trial.where)
+    if TileLoop(trial).steps_by_places:
+        raise Refused(f"The numbers are wrong. {PLACES_FOR_TILES}", trial.where)
     raise Refused("The numbers are wrong. Which tile lies in which slot when it is multiplied?", trial.where)

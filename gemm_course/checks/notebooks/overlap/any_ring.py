@@ -122,6 +122,12 @@ def _cause(trial: RingTrial, slots: int) -> Cause:
     loop = TileLoop(trial)
     waits, barriers, copies = loop.lines("cp_async_wait"), loop.lines("syncthreads"), loop.lines(*COPIES)
     commits, reads = loop.lines("cp_async_commit"), sorted(set(trial.accesses("load")["line"]))
+    if guarded := _copies_of_threads_in_c(trial):
+        message = (
+            "Threads outside C do not copy, and nobody else asks for their part of the tiles. Let all "
+            "threads fetch, and guard only the store."
+        )
+        return Cause(message, guarded)
     if not commits:
         return Cause("Nothing is committed in the loop: only a committed group can be waited for.")
     if not waits:
@@ -165,6 +171,17 @@ def _cause(trial: RingTrial, slots: int) -> Cause:
         return Cause(message, commits, "The wait is over before that copy has come.")
     message = "A slot is filled too early, or the wrong one is read: follow tile t from slot to slot."
     return Cause(message, copies)
+
+
+def _copies_of_threads_in_c(trial: RingTrial) -> list[int]:
+    """Return the lines that ask for copies in an `if` which does not hold for all threads."""
+    own = _names_of_a_thread(trial.written)
+    return [
+        call.line
+        for branch in trial.written.branches
+        if branch.test.names & own
+        for call in branch.calls(*COPIES)
+    ]
 
 
 def _one_group_for_several(loop: TileLoop) -> list[int]:

@@ -18,7 +18,7 @@ from gemm_course.checks.core import (
     nothing_yet,
 )
 from gemm_course.checks.engines.lessons import no_float64
-from gemm_course.checks.engines.rings import TileLoop, check_constants
+from gemm_course.checks.engines.rings import PLACES_FOR_TILES, TileLoop, check_constants
 from gemm_course.checks.engines.trial import Trial, try_kernel
 from gemm_course.checks.kits.ahead_parts import ACROSS, EACH, SIDE
 from lockstep import Finding, Watch
@@ -164,6 +164,13 @@ def _of_finding(trial: AheadTrial, finding: Finding) -> str:
             "A tile is asked for behind the wait. `IN_FLIGHT` counts on its being asked for before: so the "
             "wait is over while the tile that is read next is still under way."
         )
+    if inside.steps_by_places:
+        return PLACES_FOR_TILES
+    if _waits_in_step_0(trial):
+        return (
+            "The wait and the barrier stand in step 0. By then step 0 has been read, in the last step of the "
+            "tile before. They belong there, before that read."
+        )
     asked = _asked_in_the_loop(inside)
     if asked in OTHER_TILES and (asked != "t + 1" or trial.SLOTS > 2):
         return _other_tile(asked)
@@ -185,6 +192,15 @@ def _waits_before_the_steps(trial: AheadTrial, inside: TileLoop) -> bool:
     """Tell whether the loop over tiles waits only before its loop over steps."""
     steps = [loop.line for loop in _steps(trial) if loop.calls("read_step", "add_step")]
     return bool(steps) and max(inside.lines("cp_async_wait")) < min(steps)
+
+
+def _waits_in_step_0(trial: AheadTrial) -> bool:
+    """Tell whether a loop over steps waits only where its step is 0."""
+    return any(
+        branch.test.text == f"{loop.variable} == 0" and branch.body.calls("cp_async_wait")
+        for loop in _steps(trial)
+        for branch in loop.branches
+    )
 
 
 def _asked_in_the_loop(inside: TileLoop) -> str:
