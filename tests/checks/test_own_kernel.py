@@ -68,16 +68,21 @@ def test_one_move_alone_is_not_enough(changes, roof):
 
 
 def test_without_a_compiler_fewer_reads_are_asked_and_it_is_said_what_is_not_known(no_compiler):
-    verdict = check.raised_roof(own_with("thread_tiled_2d", EIGHT))
-    assert (
-        verdict.passed and "0.19 reads of shared memory per multiply-add instead of 0.31" in verdict.message
-    )
+    verdict = check.raised_roof(own_with("thread_tiled_2d", EIGHT, *fours()))
+    assert verdict.passed, str(verdict)
+    assert "0.19 reads of shared memory per multiply-add instead of 0.31" in verdict.message
+    assert "1.25 loads and stores per copied float instead of 2.00" in verdict.message
     assert "nobody can say here what its roof is" in verdict.message
 
 
 def test_without_a_compiler_as_many_reads_as_before_are_refused(no_compiler):
     verdict = check.raised_roof(own_with("thread_tiled_2d", *fours()))
     assert not verdict.passed and "At most 0.20 are asked" in verdict.message
+
+
+def test_without_a_compiler_the_move_that_the_text_gives_is_not_enough(no_compiler):
+    verdict = check.raised_roof(own_with("thread_tiled_2d", SQUARE))
+    assert not verdict.passed and "takes 2.00 loads and stores" in verdict.message
 
 
 def test_a_stage_without_tiles_in_shared_memory_is_refused_as_that():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,12 +16,14 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.kernels.parts.block_tile import tile_of
 from gemm_course.kernels.parts.own import OwnKernelError, OwnStage
 from gemm_course.model import issue_ceiling
+from gemm_course.model.requests import WARP
 from lockstep import DataDependent, active, emulate
 from lockstep.limits import MAX_REGISTERS
 
 CAPABILITY = (9, 0)
-# What is asked, in TFLOPS of issue slots, and without a compiler in reads of shared memory per multiply-add.
-ROOF, READS = 55, 0.20
+# What is asked: TFLOPS that issue slots allow. Without a compiler, reads of shared memory per multiply-add,
+# and loads and stores per float that is copied into a tile: two if it is copied alone, half of one by fours.
+ROOF, READS, COPYING = 55, 0.20, 1.3
 # A stage that begins higher than that must gain this many TFLOPS, or lose this part of its reads.
 GAIN, LESS = 1, 0.1
 _OUTSIDE = re.compile(r"(?:reads|writes) (\w+)\[[^\]]*\][^,]*, but \1 has \d+ (?:rows?|columns?): the last ")
@@ -54,16 +57,17 @@ def raised_roof(mine):
     if dict(stage.tiles) == dict(start.tiles) and same_statements(kernel, start.kernel()):
         raise nothing_yet()
     cases = _check_right(stage)
-    reads, loads = _reads(stage)
-    if loads > GLOBAL or not reads:
+    counted = _counted(stage)
+    if counted.loads > GLOBAL or not counted.reads:
         raise Refused(
-            f"The kernel loads {loads:.2g} elements of A and B from global memory per multiply-add. Blocks "
-            "with tiles in shared memory need far fewer, and this exercise is about those: keep the tiles.",
+            f"The kernel loads {counted.loads:.2g} elements of A and B from global memory per multiply-add. "
+            "Blocks with tiles in shared memory need far fewer, and this exercise is about those: keep the "
+            "tiles.",
             f"{stage.name} with {tiles_text(stage.tiles)}.",
         )
     if why_no_compiler() is not None or active() is not None:
-        return _by_reads(stage, start, reads, cases)
-    return _by_machine_code(stage, start, reads, cases)
+        return _by_counts(stage, start, counted, cases)
+    return _by_machine_code(stage, start, counted, cases)
 
 
 def _own_stage(mine) -> OwnStage:
@@ -186,14 +190,22 @@ def _one_line(problem: str) -> str:
     return " ".join(problem.split())
 
 
-# ---- reads of shared memory --------------------------------------------------------------------------------
+# ---- what the emulator counts ------------------------------------------------------------------------------
 
 
-def _reads(stage: Stage) -> tuple[float, float]:
-    """Return reads of shared memory, and loads from global memory, per multiply-add, in elements.
+class Counted(NamedTuple):
+    """What one block does in four steps along k.
 
-    They are counted in one block, for four steps along k.
+    reads, loads: from shared and from global memory, in elements per multiply-add. copying: loads and stores
+    per float that is copied into a tile.
     """
+
+    reads: float
+    loads: float
+    copying: float
+
+
+def _counted(stage: Stage) -> Counted:
     BM, BN, BK = tile_of(stage, stage.tiles)
     m, n, k = BM, BN, 4 * BK
     A, B, C = (np.zeros((rows, max(columns, 4)), np.float32) for rows, columns in ((m, k), (k, n), (m, n)))
@@ -204,35 +216,44 @@ def _reads(stage: Stage) -> tuple[float, float]:
         report = emulate(*given, shared_bytes=one.shared_bytes, counts_only=True)
     except DataDependent:
         report = emulate(*given, shared_bytes=one.shared_bytes)
-    rows = report.accesses.query("op == 'load'")
-    in_bytes = rows.groupby("space")["bytes"].sum()
-    return tuple(
-        float(in_bytes.get(space, 0)) / stage.itemsize / (m * n * k) for space in ("shared", "global")
+    total = report.accesses.groupby(["space", "op"])[["bytes", "requests"]].sum()
+    shared, loads = (
+        float(total["bytes"].get((space, "load"), 0)) / stage.itemsize for space in ("shared", "global")
     )
+    copies = total["requests"].get(("global", "load"), 0) + total["requests"].get(("shared", "store"), 0)
+    return Counted(shared / (m * n * k), loads / (m * n * k), float(copies) * WARP / max(loads, 1))
 
 
-def _by_reads(stage: OwnStage, start: Stage, reads: float, cases: int) -> str:
-    """Judge by reads of shared memory, where there is no compiler. Return what was proved."""
-    before, _ = _reads(start)
-    most = min(READS, (1 - LESS) * before)
-    if reads > most:
+def _by_counts(stage: OwnStage, start: Stage, counted: Counted, cases: int) -> str:
+    """Judge by what the emulator counts, where there is no compiler. Return what was proved."""
+    before, where = _counted(start), f"{stage.name} with {tiles_text(stage.tiles)}."
+    most = min(READS, (1 - LESS) * before.reads)
+    if counted.reads > most:
         raise Refused(
-            f"The kernel is right, and reads {reads:.2f} elements of shared memory per multiply-add; "
-            f"{start.name}, as which it began, {before:.2f}. At most {most:.2f} are asked. A thread with TM "
-            "× TN results reads 1 / TM + 1 / TN.",
-            f"{stage.name} with {tiles_text(stage.tiles)}.",
+            f"The kernel is right, and reads {counted.reads:.2f} elements of shared memory per multiply-add; "
+            f"{start.name}, as which it began, {before.reads:.2f}. At most {most:.2f} are asked. A thread "
+            "with TM × TN results reads 1 / TM + 1 / TN.",
+            where,
+        )
+    if counted.copying > COPYING:
+        raise Refused(
+            f"The kernel is right, and reads {counted.reads:.2f} elements of shared memory per multiply-add. "
+            f"But a float that is copied takes {counted.copying:.2f} loads and stores, and at most {COPYING} "
+            "are asked: copy four at once, of B at least.",
+            where,
         )
     return (
-        f"Right in {cases} cases, and {reads:.2f} reads of shared memory per multiply-add instead of "
-        f"{before:.2f}. Without NVIDIA's compiler nobody can say here what its roof is, or whether it "
-        "spills: `python3 course.py --compiler` installs it on Linux and Windows."
+        f"Right in {cases} cases, {counted.reads:.2f} reads of shared memory per multiply-add instead of "
+        f"{before.reads:.2f}, and {counted.copying:.2f} loads and stores per copied float instead of "
+        f"{before.copying:.2f}. Without NVIDIA's compiler nobody can say here what its roof is, or whether "
+        "it spills: `python3 course.py --compiler` installs it on Linux and Windows."
     )
 
 
 # ---- issue slots -------------------------------------------------------------------------------------------
 
 
-def _by_machine_code(stage: OwnStage, start: Stage, reads: float, cases: int) -> str:
+def _by_machine_code(stage: OwnStage, start: Stage, counted: Counted, cases: int) -> str:
     """Judge by the machine code for an H200. Return what was proved."""
     try:
         code = compiled(stage, compute_capability=CAPABILITY)
@@ -256,7 +277,8 @@ def _by_machine_code(stage: OwnStage, start: Stage, reads: float, cases: int) ->
             f"{stage.name} with {tiles_text(stage.tiles)}.",
         )
     return (
-        f"Right in {cases} cases. {told} It reads {reads:.2f} elements of shared memory per multiply-add, "
+        f"Right in {cases} cases. {told} It reads {counted.reads:.2f} elements of shared memory per "
+        "multiply-add, "
         f"takes {code.registers} registers, and spills nothing. A roof is no speed: `python3 course.py "
         "bench` tells it on a GPU."
     )
