@@ -11,6 +11,7 @@ from gemm_course.figures.picture import Picture
 _SVG = "{http://www.w3.org/2000/svg}"
 # Dots per unit of the page. A point is a unit at 72 dots per inch.
 _DOTS = 3
+_NOT_DRAWN = (f"{_SVG}title", f"{_SVG}desc")
 
 
 def saveable(file: str | Path) -> Path:
@@ -24,7 +25,7 @@ def saveable(file: str | Path) -> Path:
 
 
 def save_picture(picture: Picture, file: str | Path) -> None:
-    """Write a picture made of rectangles, lines and text. Raise ValueError as `saveable` does."""
+    """Write a picture. Raise ValueError as `saveable` does, or for a PNG of other shapes than a card has."""
     path = saveable(file)
     if path.suffix.lower() == ".svg":
         path.write_text(picture.data, encoding="utf-8")
@@ -66,6 +67,8 @@ def _png(svg: str) -> bytes:
             place = float(given["x"]), float(given["y"])
             words = axes.text(*place, shape.text, ha=side, va="baseline", color=given["fill"], **letters)
             words.set(zorder=order, parse_math=False, family="DejaVu Sans")
+        elif shape.tag not in _NOT_DRAWN:
+            raise ValueError(f"a PNG has no {shape.tag.removeprefix(_SVG)}: save the picture as .svg")
     found = io.BytesIO()
     figure.savefig(found, format="png")
     return found.getvalue()

@@ -67,8 +67,9 @@ def card(
     too.
 
     A stage of your own is checked first, at odd shapes. Raise NotShown, a ValueError, if it is wrong,
-    IllegalTiles for illegal tiles, ValueError with the line for a kernel that the emulator cannot count, or
-    for a file of another kind, and TypeError if ``stage`` is not a stage.
+    OwnKernelError if its file has changed since it was read, IllegalTiles for illegal tiles, ValueError with
+    the line for a kernel that the emulator cannot count, or for a file of another kind, and TypeError if
+    ``stage`` is not a stage.
     """
     made = card_of(stage, tiles=tiles, on=on, save=save)
     if save is not None:
@@ -117,6 +118,7 @@ def _checked(stage: Stage, tiles: Mapping[str, int] | None) -> str:
     """
     if not hasattr(stage, "check"):
         return ""
+    stage.require_unchanged()
     found = stage.check(tiles)
     if not found.ok:
         raise NotShown(f"No card for a kernel that is wrong. {found}")

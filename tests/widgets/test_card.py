@@ -6,8 +6,9 @@ import pytest
 
 from gemm_course import widgets as see
 from gemm_course.compiler import NoCompiler
+from gemm_course.figures.saving import save_picture
 from gemm_course.own_kernel import own_with
-from gemm_course.widgets import _card
+from gemm_course.widgets import _card, _two_colours
 from tests.own_kernel.edits import BUG, EPILOGUE
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -44,6 +45,11 @@ def test_a_card_is_saved_as_png(tmp_path, unmeasured, no_compiler):
     assert (tmp_path / "mine.png").read_bytes().startswith(PNG)
 
 
+def test_a_png_of_what_it_cannot_draw_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="a PNG has no"):
+        save_picture(_two_colours.draw(3, "dark"), tmp_path / "strip.png")
+
+
 @pytest.mark.parametrize(("file", "said"), [("mine.pdf", "as .svg or .png"), ("no/mine.png", "no folder")])
 def test_what_cannot_be_saved_is_said_before_anything_is_counted(tmp_path, file, said):
     with pytest.raises(ValueError, match=said):
@@ -53,6 +59,13 @@ def test_what_cannot_be_saved_is_said_before_anything_is_counted(tmp_path, file,
 def test_a_wrong_kernel_gets_no_card():
     with pytest.raises(ValueError, match="No card for a kernel that is wrong"):
         _card.card_of(own_with("thread_tiled_2d", *BUG))
+
+
+def test_a_kernel_whose_file_has_changed_is_not_called_wrong():
+    mine = own_with("thread_tiled_2d")
+    mine.file.write_text(f"{mine.text}\n# another line\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="has changed since it was read"):
+        _card.card_of(mine)
 
 
 def test_a_measured_card_has_its_speed_in_title_bars_and_line(monkeypatch, no_compiler):
