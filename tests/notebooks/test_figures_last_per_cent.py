@@ -1,15 +1,15 @@
 """What the notebook on scheduling says in figures is what was recorded, or what its model computes."""
 
 import re
+from pathlib import Path
 from runpy import run_path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from numba import cuda
 
 from gemm_course import records
-from gemm_course.checks.kits import clear, give_back, multiply, order, roles_on_trial, store
+from gemm_course.checks.kits import roles_on_trial
 from gemm_course.checks.notebooks.last_per_cent.best_width import best_width
 from gemm_course.checks.notebooks.last_per_cent.last_wave import last_wave
 from gemm_course.kernels.c07_stream_k_fp16 import STEP as best_width_steps
@@ -29,52 +29,26 @@ from gemm_course.model.schedule import (
 from gemm_course.profiles import recorded
 from gemm_course.widgets import _quiz
 from gemm_course.widgets._schedule import SIZES, draw
-from lockstep.intrinsics import mbarrier_wait
 from tests.notebooks.builder import ROOT, source_of
+from tests.wrong_solutions.altering import changed, solution
 
 IMPORTS = """from numba import cuda
 from numba.types import float16
-from gemm_course.checks.kits import clear, finish, give_back, queue, store
+from gemm_course.checks.kits import clear, finish, give_back, multiply, order, queue, store
 from lockstep.intrinsics import mbarrier_wait"""
 
 
-def ring_roles(produce_anew: bool = False, consume_anew: bool = False) -> tuple[Any, Any]:
-    """Return the roles of ``ring_goes_on``, whose slot and parity may start again with each tile."""
-
-    @cuda.jit(device=True)
-    def produce(full, empty, As, Bs, A, B, tiles, tile_cols, steps, slots):
-        slot, parity = 0, 0
-        tile = cuda.blockIdx.x
-        while tile < tiles:
-            if produce_anew:
-                slot, parity = 0, 0
-            for step in range(steps):
-                mbarrier_wait(empty, slot, parity ^ 1)
-                order(full, slot, As, Bs, A, B, tile // tile_cols, tile % tile_cols, step)
-                slot += 1
-                if slot == slots:
-                    slot, parity = 0, parity ^ 1
-            tile += cuda.gridDim.x
-
-    @cuda.jit(device=True)
-    def consume(full, empty, As, Bs, C, acc, tiles, tile_cols, steps, slots):
-        slot, parity = 0, 0
-        tile = cuda.blockIdx.x
-        while tile < tiles:
-            if consume_anew:
-                slot, parity = 0, 0
-            clear(acc)
-            for _ in range(steps):
-                mbarrier_wait(full, slot, parity)
-                multiply(acc, slot, As, Bs)
-                give_back(empty, slot)
-                slot += 1
-                if slot == slots:
-                    slot, parity = 0, parity ^ 1
-            store(C, acc, tile // tile_cols, tile % tile_cols)
-            tile += cuda.gridDim.x
-
-    return produce, consume
+def ring_roles(folder: Path, produce_anew: bool = False, consume_anew: bool = False) -> tuple[Any, Any]:
+    """Return the solution of ``ring_goes_on``; its slot and parity may start again with each tile."""
+    loop, cell = "while tile < tiles:\n", solution("ring_goes_on").rpartition("check.")[0]
+    produce, consume = cell.split("\n\n\n")[:2]
+    for anew, role in ((produce_anew, produce), (consume_anew, consume)):
+        if anew:
+            cell = cell.replace(role, changed(role, (loop, f"{loop}        slot, parity = 0, 0\n")))
+    file = folder / "roles.py"
+    file.write_text(f"{IMPORTS}\n\n\n{cell}", "utf-8")
+    made = run_path(str(file))
+    return made["produce"], made["consume"]
 
 
 def on_one_line(text: str) -> str:
@@ -243,16 +217,17 @@ def test_our_store_behind_the_next_products_is_right(tmp_path):
     file.write_text(f"{IMPORTS}\n\n\n{shown}{start}{''.join(lines)}", "utf-8")
     behind = run_path(str(file))["consume_behind"]
     for blocks, steps in ((1, 5), (2, 5), (3, 1)):
-        said = roles_on_trial(ring_roles()[0], behind, slots=4, steps=steps, blocks=blocks)
+        said = roles_on_trial(ring_roles(tmp_path)[0], behind, slots=4, steps=steps, blocks=blocks)
         assert said == "right"
 
 
 @pytest.mark.parametrize("anew", [(False, True), (True, False), (True, True)])
-def test_a_ring_that_starts_again_passes_only_with_twice_the_slots(anew, said):
-    results = {n: roles_on_trial(*ring_roles(*anew), slots=4, steps=n) for n in range(1, 10)}
+def test_a_ring_that_starts_again_passes_only_with_twice_the_slots(anew, said, tmp_path):
+    roles = ring_roles(tmp_path, *anew)
+    results = {n: roles_on_trial(*roles, slots=4, steps=n) for n in range(1, 10)}
     assert [n for n, result in results.items() if result == "right"] == [8]
     assert "Only with 8, twice the slots" in said
-    assert roles_on_trial(*ring_roles(), slots=4, steps=5) == "right"
+    assert roles_on_trial(*ring_roles(tmp_path), slots=4, steps=5) == "right"
 
 
 def test_the_picture_says_what_it_shows():
