@@ -496,7 +496,8 @@ see.my_ladder()
 
 # %% [markdown]
 # The ladder of these seven kernels is complete. With what you know now you can also build one of your own:
-# the end of notebook [[[last_per_cent.ipynb]]](last_per_cent.ipynb) says how.
+# notebook [[[own_kernel.ipynb]]](own_kernel.ipynb) says how, and needs nothing that comes before it but these
+# eight.
 #
 # ## Three questions about other kernels
 

@@ -112,7 +112,7 @@ def test_what_each_move_does_to_the_roof(tiles, fours, roof):
     elif fours:
         assert f"From 49 to {roof}, and 16 × 8 only to 50" in _replies("roof")
     else:
-        assert f"raises the roof to {roof}" in TEXT and SHOWN in TEXT
+        assert f"| 16 × 8 results | {roof} |" in TEXT and SHOWN in TEXT
 
 
 def test_the_limits_of_the_loop_in_the_quiz():
