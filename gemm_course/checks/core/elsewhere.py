@@ -4,7 +4,6 @@ The number of such a line means nothing to a learner, and their own file has ano
 What they can look at is the line of theirs that calls the function.
 """
 
-import inspect
 import re
 from typing import Any
 
@@ -53,10 +52,9 @@ def _told(file: str | None, function: str | None, kernel: Any, learners: Any) ->
 
 def _calling(learners: Any, function: str) -> list[int]:
     """Return the learner's lines that call a function, whatever name they gave it."""
-    used = inspect.getclosurevars(learners.py_func)
-    known = {**used.globals, **used.nonlocals}.items()
-    names = [name for name, value in known if _name(value) == function]
-    return sorted({call.line for call in Written(learners).calls(function, *names)})
+    written = Written(learners)
+    names = [name for name, value in written.outside.items() if _name(value) == function]
+    return sorted({call.line for call in written.calls(function, *names)})
 
 
 def _name(value: Any) -> str:

@@ -196,10 +196,11 @@ class Written(Part):
                 node.decorator_list = []
         super().__init__(tree, getattr(getattr(self.function, "__code__", None), "co_filename", ""))
 
-    def known(self, name: str) -> Any:
-        """Return what a name from outside the function stands for, or None where it is not known."""
+    @property
+    def outside(self) -> dict[str, Any]:
+        """What the names stand for that the function uses and that come from outside of it."""
         used = inspect.getclosurevars(self.function)
-        return {**used.globals, **used.nonlocals}.get(name)
+        return {**used.globals, **used.nonlocals}
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Tries kernels with a ring of tiles and a thread per element of C, and reads their loop over tiles."""
 
-import inspect
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -87,7 +86,7 @@ class TileLoop:
     """
 
     def __init__(self, trial: RingTrial):
-        self.kernel, loops = trial.kernel, trial.written.loops
+        self.written, loops = trial.written, trial.written.loops
         self.loop: Part = max(loops, key=lambda loop: len(loop.lines), default=Part())
         # Loops outside of the loop over tiles ask for the first copies.
         self.outside = [loop for loop in loops if loop not in self.loop.loops]
@@ -124,9 +123,8 @@ class TileLoop:
         return max((lines[-1] for lines in inner if line in lines), default=line)
 
     def _value(self, text: str) -> int | None:
-        known = inspect.getclosurevars(self.kernel.py_func)
         try:
-            return int(eval(text, {}, {**known.globals, **known.nonlocals}))
+            return int(eval(text, {}, self.written.outside))
         except Exception:
             # The value is not known before the launch.
             return None
@@ -134,8 +132,7 @@ class TileLoop:
 
 def check_constants(trial: Trial) -> None:
     """Refuse a `cp_async_wait` of anything but a number or a name from outside: it does not compile."""
-    known = inspect.getclosurevars(trial.kernel.py_func)
-    outside = {**known.globals, **known.nonlocals}
+    outside = trial.written.outside
     for wait in trial.written.calls("cp_async_wait"):
         for given in wait.args:
             if given.number is None and given.text not in outside:

@@ -1,6 +1,5 @@
 """Tries kernels in which each warp computes a tile of C by Tensor Cores, and says what is wrong."""
 
-import inspect
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -176,10 +175,10 @@ def _check_arguments(kernel: Any) -> None:
 
 def _value(kernel: Any, order: str) -> Any:
     """Return what an order's name stands for in a kernel, or the text itself where that is not known."""
-    values = (value.text for target, value in Written(kernel).assignments if target.text == order)
+    written = Written(kernel)
+    values = (value.text for target, value in written.assignments if target.text == order)
     order = next(values, order)
-    used = inspect.getclosurevars(kernel.py_func)
-    return {**used.globals, **used.nonlocals}.get(order, order)
+    return written.outside.get(order, order)
 
 
 def check_orders(kernel: Any) -> None:

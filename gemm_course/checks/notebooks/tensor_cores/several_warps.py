@@ -119,10 +119,10 @@ def _written_by_the_learner(kernel) -> list:
     for each in found:  # grows meanwhile
         written = Written(each)
         for made in written.calls():
-            other = getattr(written.known(made.name), "py_func", None)
-            if other and other.__code__.co_filename == kernel.py_func.__code__.co_filename:
-                if all(other is not known.py_func for known in found):
-                    found.append(written.known(made.name))
+            other = written.outside.get(made.name)
+            code = getattr(getattr(other, "py_func", None), "__code__", None)
+            if code and code.co_filename == kernel.py_func.__code__.co_filename and other not in found:
+                found.append(other)
     return found
 
 

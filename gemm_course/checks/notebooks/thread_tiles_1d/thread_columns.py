@@ -384,7 +384,7 @@ def _past_the_steps(finding: Finding, trial: GemmTrial) -> str | None:
                 f"begins. Add the inner loop's variable to `{q}` itself, without `* {step}`. "
                 f"{finding.message}"
             )
-        size = over.args[2].number or trial.written.known(step)
+        size = over.args[2].number or trial.written.outside.get(step)
         if isinstance(size, int) and size and BK % size:
             here = f", here {size}" if step != str(size) else ""
             return (

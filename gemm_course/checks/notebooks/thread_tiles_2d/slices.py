@@ -1,6 +1,5 @@
 """Checks ``slices``: a whole kernel whose own loops fill its tiles, of any depth."""
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, call, exercise, kernel_of
+from gemm_course.checks.core import Refused, Written, call, exercise, kernel_of
 from gemm_course.checks.engines.coverage import Coverage, Fetched, situations
 from gemm_course.checks.engines.coverage_in_kernels import filled, hold_tiles
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, try_on
@@ -102,8 +101,7 @@ def _refuse_the_kit(trial: GemmTrial) -> None:
 
 def _calls_the_kit(function: Any, seen: set) -> str:
     """Return by which name a kernel, or a device function that it calls, uses the kit's function, or ""."""
-    used = inspect.getclosurevars(function.py_func)
-    for name, value in {**used.globals, **used.nonlocals}.items():
+    for name, value in Written(function).outside.items():
         if not hasattr(value, "py_func") or value in seen:
             continue
         if value.py_func.__code__.co_filename == make_fetch.__code__.co_filename:

@@ -1,6 +1,5 @@
 """Checks ``ragged_fours``: A's tile is fetched by float4 where m, and above all k, end inside the tile."""
 
-import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -425,8 +424,7 @@ def _bare_four(fetch: Fetch) -> str:
     for part in fetch.written.parts:
         if len(part.items) == 4 and all(each.number is not None for each in part.items):
             return part.text
-    used = inspect.getclosurevars(fetch.function.py_func)
-    for name, value in {**used.globals, **used.nonlocals}.items():
+    for name, value in fetch.written.outside.items():
         if isinstance(value, tuple) and [type(each) in (int, float) for each in value] == [True] * 4:
             return f"{name} = {value}"
     return ""
