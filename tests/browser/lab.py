@@ -236,8 +236,12 @@ class Notebook:
 
     def restart(self) -> None:
         """Restart the kernel, and wait until the new one is ready."""
-        self.page.evaluate("() => course.panel.sessionContext.session.kernel.restart()")
-        self.page.wait_for_function("() => course.panel.sessionContext.session.kernel.status === 'idle'")
+        # A reply proves that it is ready. Its status may have been sent before the page listened again.
+        self.page.evaluate(
+            """async () => { const {kernel} = course.panel.sessionContext.session;
+                             await kernel.restart();
+                             await kernel.requestKernelInfo(); }"""
+        )
         self.page.evaluate("() => course.connect()")
 
     def replace_cell(self, identity: str, source: str) -> str:
